@@ -1,0 +1,105 @@
+"""Settings, from the environment alone: `ONETAKE_…`, with `__` between levels. None needs to be given.
+
+Every field here has its line in docs/reference/settings.md; a test finds the one that hasn't.
+"""
+
+import re
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from onetake.domain.errors import BadValueError
+
+_SQLITE = "sqlite:///"
+_FILE = re.compile(r"file:(?://(?=/))?(?P<path>.+)")
+_ORIGIN = re.compile(r"https?://[^/?#@\s]+")
+
+
+class ProviderSettings(BaseModel):
+    """One provider account. Times are seconds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    base_url: str = Field(default="", description="Where the provider answers: an origin without path.")
+    api_key: SecretStr = Field(default=SecretStr(""), description="Our key. Never shown, never logged.")
+    submit_timeout_s: float = Field(default=120.0, gt=0, le=3600, description="Longest a paid POST may take in all.")
+    poll_first_s: float = Field(default=5.0, ge=0, le=3600, description="From acceptance to the first poll.")
+    poll_interval_s: float = Field(default=5.0, gt=0, le=3600, description="Between polls that are answered.")
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_origin(cls, value: str) -> str:
+        if value and not _ORIGIN.fullmatch(value.rstrip("/")):
+            raise ValueError("must be an origin such as https://reapi.ai, without path, query or password")
+        return value.rstrip("/")
+
+
+class WorkerSettings(BaseModel):
+    """How a worker works. Times are seconds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    concurrency: int = Field(default=16, ge=1, le=1000, description="Paid POSTs in the air at once.")
+    polls: int = Field(default=64, ge=1, le=10_000, description="Polls in the air at once.")
+    downloads: int = Field(default=8, ge=1, le=1000, description="Downloads and checks at once.")
+    lease_s: float = Field(default=30.0, ge=1, le=3600, description="How long a silent worker keeps what it holds.")
+    grace_s: float = Field(
+        default=30.0, ge=0, le=3600, description="How long a stopping worker waits for POSTs in the air."
+    )
+
+
+class Settings(BaseSettings):
+    """All of them."""
+
+    model_config = SettingsConfigDict(env_prefix="ONETAKE_", env_nested_delimiter="__", extra="ignore")
+
+    database_url: str = Field(default="sqlite:///onetake-data/onetake.db", description="Where the state is kept.")
+    storage_url: str = Field(default="file:onetake-data/files", description="Where the files are kept.")
+    providers: dict[str, ProviderSettings] = Field(default_factory=dict, description="Provider accounts, by name.")
+    worker: WorkerSettings = Field(default_factory=WorkerSettings, description="How a worker works.")
+    person: str = Field(default="owner", min_length=1, max_length=100, description="Who acts, in the journal.")
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_sqlite(cls, value: str) -> str:
+        if not value.startswith(_SQLITE) or value == _SQLITE:
+            raise ValueError("must be sqlite:///PATH")
+        return value
+
+    @field_validator("storage_url")
+    @classmethod
+    def _is_folder(cls, value: str) -> str:
+        if _FILE.fullmatch(value) is None:
+            raise ValueError("must be file:///PATH, or file:PATH for a folder below the current one")
+        return value
+
+    @classmethod
+    def load(cls) -> Self:
+        """The settings of this process.
+
+        Raises:
+            BadValueError: one can't be used; names it and says why.
+        """
+        try:
+            return cls()
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            name = "ONETAKE_" + "__".join(str(part) for part in first["loc"]).upper()
+            raise BadValueError(f"{name} can't be used: {first['msg']}.") from None
+
+    @property
+    def database_path(self) -> Path:
+        """The SQLite file."""
+        return Path(self.database_url.removeprefix(_SQLITE))
+
+    @property
+    def storage_path(self) -> Path:
+        """The folder of the files."""
+        match = _FILE.fullmatch(self.storage_url)
+        return Path(match["path"] if match else self.storage_url)
+
+    def provider(self, name: str) -> ProviderSettings:
+        """The account at a provider; with defaults if nothing was set."""
+        return self.providers.get(name, ProviderSettings())

@@ -1,0 +1,287 @@
+"""What an answer means under a contract: the outcome of one POST, and what one poll says.
+
+Pure functions over bytes and a contract. `outcome_of` is DESIGN's table of outcomes: whatever proves neither
+acceptance nor refusal is unknown, and nothing here ever guesses in favour of sending again.
+"""
+
+import json
+import re
+import urllib.parse
+from dataclasses import dataclass
+
+from onetake.domain.contract import Contract, Operation
+from onetake.domain.pacing import retry_after_s
+from onetake.domain.states import ErrorCategory
+from onetake.domain.wire import Answer, SendFault, WireResult
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_MESSAGE_CHARS_MAX = 300  # a sentence or two: enough for a person, too little to hold a prompt or a page
+_REF_CHARS_MAX = 1024  # the longest documented id is an operation name of some 100 characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotSent:
+    """No byte of the request left this machine."""
+
+    fault: SendFault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """The provider may have accepted, and may bill."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """The provider's id is in hand.
+
+    Attributes:
+        locator: the address to poll that the answer named; empty when it named none.
+    """
+
+    ref: str
+    locator: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The provider said no, in a way that its contract lists.
+
+    Attributes:
+        is_later: the same request may be sent again, not before `retry_after_s`.
+        is_moderation: the content was refused; never repeated by a rule.
+    """
+
+    category: ErrorCategory
+    code: str
+    message: str
+    is_later: bool = False
+    is_moderation: bool = False
+    retry_after_s: float | None = None
+
+
+Outcome = NotSent | Unknown | Accepted | Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Working:
+    """Not done yet. `is_queued` only when the provider says so."""
+
+    word: str
+    is_queued: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """Done, with the addresses of its outputs, in the provider's order."""
+
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Died:
+    """The provider's final word: failed."""
+
+    code: str
+    message: str
+    is_moderation: bool
+    charged: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoAddresses:
+    """Done, says the provider, but names no output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """No such task, says the provider."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRefused:
+    """Our key is not accepted for this question."""
+
+    status: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlisted:
+    """A status word that the contract doesn't know."""
+
+    word: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoAnswer:
+    """Nothing was learnt: throttled, an error, unreadable or lost. Ask again later."""
+
+    reason: str
+    retry_after_s: float | None = None
+
+
+Reading = Working | Finished | Died | NoAddresses | Missing | KeyRefused | Unlisted | NoAnswer
+
+
+def outcome_of(contract: Contract, result: WireResult, *, now_s: float) -> Outcome:
+    """What one POST came to.
+
+    Args:
+        contract: the provider's promises.
+        result: the receipt and, if a status line was read, the answer.
+        now_s: the wall clock in seconds, for a Retry-After that names a date.
+    """
+    if not result.receipt.may_have_left:
+        return NotSent(fault=result.receipt.fault or SendFault.OTHER)
+    answer = result.answer
+    if answer is None:
+        return Unknown(reason=f"no answer: {result.receipt.fault or 'lost'}")
+    body = _json(answer)
+    if 200 <= answer.status < 300:
+        return _acceptance(contract, answer, body)
+    refusal = _refusal(contract, answer, body, now_s)
+    return refusal or Unknown(reason=f"HTTP {answer.status} proves neither acceptance nor refusal")
+
+
+def _acceptance(contract: Contract, answer: Answer, body: object) -> Outcome:
+    if not answer.is_whole or body is None:
+        return Unknown(reason=f"HTTP {answer.status} with a body that can't be read")
+    refs = {ref for path in contract.accept.ref_paths for ref in pick(body, path) if _is_ref(ref)}
+    if len(refs) != 1:
+        return Unknown(reason=f"HTTP {answer.status} with {'no usable id' if not refs else 'two ids that disagree'}")
+    locator = next((x for x in pick(body, contract.accept.locator_path) if isinstance(x, str)), "")
+    return Accepted(ref=str(refs.pop()), locator=locator)
+
+
+def _is_ref(value: object) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return True
+    return isinstance(value, str) and 0 < len(value) <= _REF_CHARS_MAX and value.isprintable()
+
+
+def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> Refused | None:
+    rules = contract.refusals
+    if answer.status not in rules.statuses | rules.later or not answer.is_whole:
+        return None
+    if not pick(body, rules.shape_path):
+        return None  # a gateway's page or a foreign shape: not the provider's word
+    code, message = _word(body, rules.code_path), _word(body, rules.message_path)
+    is_later = answer.status in rules.later
+    is_auth = answer.status in rules.auth
+    return Refused(
+        category=ErrorCategory.AUTH if is_auth else ErrorCategory.PROVIDER if is_later else ErrorCategory.INPUT,
+        code=code or f"http_{answer.status}",
+        message=message,
+        is_later=is_later,
+        is_moderation=code in rules.moderation_codes,
+        retry_after_s=retry_after_s(answer.headers.get("retry-after"), now_s=now_s) if is_later else None,
+    )
+
+
+def reading_of(contract: Contract, operation: Operation, ref: str, result: WireResult, *, now_s: float) -> Reading:
+    """What one poll of a saved ref says.
+
+    Args:
+        contract: the provider's promises.
+        operation: names where its outputs stand.
+        ref: the id that was asked about; an answer that names another one is not an answer.
+        result: the receipt and the answer of the GET.
+        now_s: the wall clock in seconds, for a Retry-After that names a date.
+    """
+    answer, rules = result.answer, contract.poll
+    if answer is None:
+        return NoAnswer(reason=f"no answer: {result.receipt.fault or 'lost'}")
+    if answer.status in rules.auth:
+        return KeyRefused(status=answer.status)
+    body = _json(answer)
+    if answer.status in rules.missing and pick(body, contract.refusals.shape_path):
+        return Missing()
+    if not 200 <= answer.status < 300:
+        wait_s = retry_after_s(answer.headers.get("retry-after"), now_s=now_s)
+        return NoAnswer(reason=f"HTTP {answer.status}", retry_after_s=wait_s)
+    if not answer.is_whole or body is None:
+        return NoAnswer(reason=f"HTTP {answer.status} with a body that can't be read")
+    named = [value for path in contract.accept.ref_paths for value in pick(body, path)]
+    if any(str(value) != ref for value in named):
+        return NoAnswer(reason="the answer is about another task")
+    return _task(contract, operation, body)
+
+
+def _task(contract: Contract, operation: Operation, body: object) -> Reading:
+    rules = contract.poll
+    word = _word(body, rules.status_path)
+    meaning = rules.statuses.get(word)
+    if meaning is None:
+        return Unlisted(word=word)
+    if meaning == "failed":
+        code = _word(body, rules.code_path)
+        return Died(
+            code=code or "failed",
+            message=_word(body, rules.message_path),
+            is_moderation=code in contract.refusals.moderation_codes,
+            charged=rules.charged_on_failure,
+        )
+    if meaning == "finished":
+        found = [value for path in operation.address_paths for value in pick(body, path)]
+        addresses = tuple(value for value in found if isinstance(value, str) and value)
+        return Finished(addresses=addresses) if addresses else NoAddresses()
+    return Working(word=word, is_queued=meaning == "queued")
+
+
+def echoed_model(contract: Contract, result: WireResult) -> str | None:
+    """The model that a poll's answer says the task runs, if it says so."""
+    if result.answer is None or not contract.poll.model_path:
+        return None
+    return _word(_json(result.answer), contract.poll.model_path) or None
+
+
+def models_of(contract: Contract, result: WireResult) -> tuple[str, ...] | None:
+    """The models offered to our key; None when the answer doesn't tell."""
+    if result.answer is None or result.answer.status != 200:
+        return None
+    found = tuple(value for value in pick(_json(result.answer), contract.models_item_path) if isinstance(value, str))
+    return found or None
+
+
+def poll_path(contract: Contract, ref: str) -> str:
+    """The path to poll, below the provider's origin; every reserved character of the id is percent-encoded.
+
+    An id of dots alone would be taken for a step up the path, so its dots are encoded too (RFC 3986, 5.2.4).
+    """
+    encoded = urllib.parse.quote(ref, safe="")
+    return contract.poll.path.replace("{ref}", encoded.replace(".", "%2E") if not encoded.strip(".") else encoded)
+
+
+def pick(body: object, path: str) -> list[object]:
+    """Every value that stands at a dotted path; `[]` after a name spreads a list. Nothing there: an empty list."""
+    if not path:
+        return []
+    found = [body]
+    for part in path.split("."):
+        name, spread = part.removesuffix("[]"), part.endswith("[]")
+        found = [item[name] for item in found if isinstance(item, dict) and item.get(name) is not None]
+        if spread:
+            found = [value for item in found if isinstance(item, list) for value in item]
+    return found
+
+
+def _word(body: object, path: str) -> str:
+    """The text or number at a path, for people: shortened, and without any address in it."""
+    value = next(iter(pick(body, path)), "")
+    if not isinstance(value, str | int):
+        return ""
+    return _ADDRESS.sub("(address)", str(value))[:_MESSAGE_CHARS_MAX]
+
+
+def _json(answer: Answer) -> object:
+    """The body as JSON, or None. NaN and infinity are refused: no provider's number is ever one of them."""
+    try:
+        return json.loads(answer.body, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(word: str) -> object:
+    raise ValueError(word)

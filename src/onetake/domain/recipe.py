@@ -1,0 +1,212 @@
+"""A recipe: the versioned, hashed description of inputs, steps and expected outputs.
+
+Made by `recipe_toml` alone, which refuses whatever doesn't fit together; frozen from then on. `Recipe.content` has
+the shape of the file with every default filled in, so a stored recipe reads back without its file.
+"""
+
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+
+from onetake.domain.canonical import digest
+from onetake.domain.jsonvalue import Json, normal
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+StepKind = Literal["generate", "process"]
+Partial = Literal["failed", "incomplete"]
+HandoffWay = Literal["provider_address", "upload", "own_address", "inline"]
+HANDOFF_WAYS: tuple[str, ...] = get_args(HandoffWay)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextInput:
+    """A text, taken as it is: never cut, trimmed or normalised.
+
+    Attributes:
+        chars_min, chars_max: length in Unicode code points.
+        bytes_max: length in UTF-8.
+        default: what stands when the job gives none; None: the job must.
+    """
+
+    type: ClassVar[str] = "text"
+    name: str
+    label: str
+    chars_min: int
+    chars_max: int
+    bytes_max: int | None
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberInput:
+    """An exact number, whole if its type is integer; both bounds included."""
+
+    name: str
+    label: str
+    type: Literal["integer", "number"]
+    min: int | Decimal | None = None
+    max: int | Decimal | None = None
+    default: int | Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BooleanInput:
+    """True or false."""
+
+    type: ClassVar[str] = "boolean"
+    name: str
+    label: str
+    default: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceInput:
+    """One of a list: texts of one line, or numbers."""
+
+    type: ClassVar[str] = "choice"
+    name: str
+    label: str
+    choices: tuple[str | int | Decimal, ...]
+    default: str | int | Decimal | None = None
+
+
+Input: TypeAlias = TextInput | NumberInput | BooleanInput | ChoiceInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats:
+    """How often and how long a step is sent again after a send that never left, or a 429; then a person is asked."""
+
+    count_max: int = 20
+    elapsed_s_max: int = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """What may be bought again by rule: after which final failures, and how often."""
+
+    reasons: tuple[str, ...]
+    count_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What each output costs: credits for the customer, and at most so much for us at the provider."""
+
+    credits: int
+    spend_micros_max: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handoff:
+    """How an earlier step's output reaches this step's provider."""
+
+    step: str
+    output: str
+    way: HandoffWay = "provider_address"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One expected output.
+
+    Attributes:
+        spec: the file's keys for `OutputSpec`, `kind` included; a value may be a reference to an input.
+    """
+
+    name: str
+    spec: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One node: `generate` is a paid order, `process` is local and may be run again.
+
+    Attributes:
+        provider, model: empty for `process`.
+        needs: the steps that must be complete before.
+        deadline_s: raises an alarm, never fails anything.
+        request: the body, with references.
+        handoffs: one for each earlier output that the request refers to, in its order.
+        replacement: None: a failure is never bought again.
+        price: per output; None: the recipe doesn't say.
+    """
+
+    name: str
+    kind: StepKind
+    provider: str
+    operation: str
+    model: str
+    needs: tuple[str, ...]
+    deadline_s: int
+    request: dict[str, Json]
+    handoffs: tuple[Handoff, ...]
+    repeats: Repeats
+    replacement: Replacement | None
+    price: Price | None
+    outputs: tuple[Output, ...]
+
+    def content(self) -> dict[str, object]:
+        """The step in the shape of the file."""
+        local = ("provider", "model", "repeats") if self.kind == "process" else ()
+        parts = {name: value for name, value in _given(self, "handoffs", "outputs").items() if name not in local}
+        ways: dict[str, dict[str, str]] = {}
+        for each in self.handoffs:
+            ways.setdefault(each.step, {})[each.output] = each.way
+        return {**parts, "handoff": ways, "outputs": [{"name": each.name, **each.spec} for each in self.outputs]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A whole recipe.
+
+    Attributes:
+        key: the inputs that a job's key is derived from when the caller gives none.
+        partial: what a job is called when some outputs stand and some never will.
+        hash: the digest of `content()`.
+    """
+
+    name: str
+    version: int
+    title: str
+    summary: str
+    key: tuple[str, ...]
+    partial: Partial
+    inputs: tuple[Input, ...]
+    steps: tuple[Step, ...]
+    hash: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hash", digest(self.content()))
+
+    def content(self) -> dict[str, Json]:
+        """All of it as JSON in the shape of the file, defaults filled in, keys in the file's order."""
+        return {
+            "recipe": normal(_given(self, "inputs", "steps", "hash")),
+            "inputs": {each.name: normal({"type": each.type, **_given(each, "name")}) for each in self.inputs},
+            "steps": [normal(each.content()) for each in self.steps],
+        }
+
+    def step(self, name: str) -> Step:
+        """The step of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for each in self.steps:
+            if each.name == name:
+                return each
+        raise KeyError(name)
+
+
+def _given(thing: "DataclassInstance", *without: str) -> dict[str, object]:
+    """The fields that say something, by name."""
+    values = {each.name: getattr(thing, each.name) for each in fields(thing) if each.name not in without}
+    return {
+        name: _given(value) if isinstance(value, Repeats | Replacement | Price) else value
+        for name, value in values.items()
+        if value is not None
+    }

@@ -1,0 +1,201 @@
+"""The one table of transitions: every (state, event) pair of every machine, filed once.
+
+A cell holds the next state; `=` for a repeat (harmless, recorded, changes nothing); or `!` for impossible
+(a bug in the caller). The law of the table: a row whose cells are all `=` is final, no cell leads out of it,
+and no cell but those of a person's decision leads from "may be running" to "may be bought again".
+
+    machine.after(state, event) -> Move(to) | Repeat() | raises ImpossibleError
+
+The enums give the words, the store makes its CHECK constraints from them, the state pictures in the docs are
+drawn from the tables below, and a test counts that each pair is filed.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from onetake.domain import events as e
+from onetake.domain import states as s
+
+S = TypeVar("S", bound=enum.StrEnum)
+E = TypeVar("E", bound=enum.StrEnum)
+
+
+class ImpossibleError(AssertionError):
+    """An event was filed against a state in which it can't happen: a bug in onetake, never bad luck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move(Generic[S]):
+    """The state changes."""
+
+    to: S
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The state stays: the event is late or repeated, is recorded and changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine(Generic[S, E]):
+    """One machine: its name, its words and its table."""
+
+    name: str
+    states: type[S]
+    events: type[E]
+    table: Mapping[tuple[S, E], S | None]
+    impossible: frozenset[tuple[S, E]]
+
+    def after(self, state: S, event: E) -> Move[S] | Repeat:
+        """What the event does to the state.
+
+        Raises:
+            ImpossibleError: the pair is filed as impossible.
+        """
+        if (state, event) in self.impossible:
+            raise ImpossibleError(f"{self.name}: {event} can't happen in {state}")
+        to = self.table[state, event]
+        return Repeat() if to is None else Move(to)
+
+    def moves(self) -> list[tuple[S, E, S]]:
+        """All moves, in the table's order; the docs draw these."""
+        return [(state, event, to) for (state, event), to in self.table.items() if to is not None]
+
+    def is_final(self, state: S) -> bool:
+        """Whether nothing leads out of the state."""
+        return all(start != state for start, _, _ in self.moves())
+
+
+def _machine(name: str, states: type[S], events: type[E], grid: str) -> Machine[S, E]:
+    """Read a grid: first line the events, then a line per state with one cell per event."""
+    header, *lines = (line.split() for line in grid.strip().splitlines())
+    columns = [events(word) for word in header]
+    table: dict[tuple[S, E], S | None] = {}
+    impossible: set[tuple[S, E]] = set()
+    for state, *cells in lines:
+        for event, cell in zip(columns, cells, strict=True):
+            pair = (states(state), event)
+            if pair in table or pair in impossible:
+                raise ValueError(f"{name}: {pair} is filed twice")
+            if cell == "!":
+                impossible.add(pair)
+            else:
+                table[pair] = None if cell == "=" else states(cell)
+    return Machine(name, states, events, table, frozenset(impossible))
+
+
+ATTEMPT = _machine(
+    "attempt",
+    s.AttemptState,
+    e.AttemptEvent,
+    """
+                accepted    inline      refused   never_left  doubted         finished    died    delivered  written_off
+submitting      processing  collecting  rejected  not_sent    submit_unknown  !           !       !          !
+submit_unknown  processing  collecting  rejected  not_sent    =               !           !       !          failed
+processing      =           !           =         =           =               collecting  failed  !          failed
+collecting      =           =           =         =           =               =           =       delivered  failed
+delivered       =           =           =         =           =               =           =       =          =
+rejected        =           =           =         =           =               =           =       =          =
+not_sent        =           =           =         =           =               =           =       =          =
+failed          =           =           =         =           =               =           =       =          =
+""",
+)
+
+STEP = _machine(
+    "step",
+    s.StepState,
+    e.StepEvent,
+    """
+           opened  parked   claimed  came_back  adopted  delivered  failed  cancelled
+waiting    ready   =        !        !          active   !          !       cancelled
+ready      =       waiting  active   !          active   !          !       cancelled
+active     =       waiting  !        ready      =        complete   failed  cancelled
+complete   =       =        =        =          =        =          =       =
+failed     =       =        =        =          =        =          =       =
+cancelled  =       =        =        =          =        =          =       =
+""",
+)
+
+PROCESS = _machine(
+    "process",
+    s.ProcessState,
+    e.ProcessEvent,
+    """
+           opened  claimed  lost   finished  broke    fixed  cancelled
+waiting    ready   !        !      !         !        !      cancelled
+ready      =       running  =      !         !        =      cancelled
+running    =       !        ready  complete  blocked  =      cancelled
+complete   =       =        =      =         =        =      =
+blocked    =       !        =      !         =        ready  cancelled
+cancelled  =       =        =      =         =        =      =
+""",
+)
+
+JOB = _machine(
+    "job",
+    s.JobState,
+    e.JobEvent,
+    """
+            completed  fell_short  failed  cancelled  repaired
+open        complete   incomplete  failed  cancelled  =
+incomplete  complete   =           =       =          open
+complete    =          =           =       =          =
+failed      =          =           =       =          =
+cancelled   =          =           =       =          =
+""",
+)
+
+OUTPUT = _machine(
+    "expected output",
+    s.OutputState,
+    e.OutputEvent,
+    """
+         filled
+missing  filled
+filled   =
+""",
+)
+
+ARTIFACT = _machine(
+    "artifact",
+    s.ArtifactState,
+    e.ArtifactEvent,
+    """
+          stored  verified  rejected
+fetching  stored  !         !
+stored    =       verified  rejected
+verified  =       =         =
+rejected  =       =         =
+""",
+)
+
+HOLD = _machine(
+    "hold",
+    s.HoldState,
+    e.HoldEvent,
+    """
+          captured  released
+held      captured  released
+captured  =         =
+released  =         =
+""",
+)
+
+CASE = _machine(
+    "case",
+    s.CaseState,
+    e.CaseEvent,
+    """
+               attached  not_accepted  risk_accepted  written_off  settled
+open           attached  not_accepted  risk_accepted  written_off  settled
+attached       =         =             =              =            =
+not_accepted   =         =             =              =            =
+risk_accepted  =         =             =              =            =
+written_off    =         =             =              =            =
+settled        =         =             =              =            =
+""",
+)
+
+MACHINES = (ATTEMPT, STEP, PROCESS, JOB, OUTPUT, ARTIFACT, HOLD, CASE)

@@ -1,0 +1,196 @@
+"""What the outcome of a POST does to its attempt, its step and its job, in one transaction.
+
+The same functions serve the owner's own answer, the sweep that finds a dead owner, and a person who attaches
+an id: evidence is evidence whoever brings it, and each changes nothing if it was known already.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import assert_never
+
+from onetake.domain.answers import Accepted, NotSent, Outcome, Refused, Unknown
+from onetake.domain.events import AttemptEvent, CaseEvent, StepEvent
+from onetake.domain.pacing import REPEAT_BACKOFF_S_MAX, backoff_s
+from onetake.domain.states import AlarmKind, AttemptState, CaseKind, ErrorCategory, StepState, WaitReason
+from onetake.domain.wire import SendReceipt, WireResult
+from onetake.engine.settling import Fault, close_cases, fail_step, open_case
+from onetake.engine.turn import Turn
+from onetake.providers.adapter import Adapter
+from onetake.store import alarms, attempts, steps
+from onetake.store.attempts import Attempt
+from onetake.store.steps import Step
+
+REPEAT_BASE_S = 1.0
+"""First pause after a send that never left or came too early; doubled each time."""
+
+
+def record_outcome(turn: Turn, adapter: Adapter, attempt_id: str, outcome: Outcome, result: WireResult) -> None:
+    """Record what the attempt's POST came to, with its receipt."""
+    attempt, answer = attempts.get(turn.tx, attempt_id), result.answer
+    attempts.record_send(
+        turn.tx,
+        attempt_id,
+        outcome=_word(outcome),
+        receipt=_receipt_json(result.receipt),
+        status=answer.status if answer else None,
+        raw=answer.body if answer and not isinstance(outcome, Accepted) else None,
+    )
+    match outcome:
+        case Accepted():
+            bind(turn, adapter, attempt, outcome, source="answer")
+        case Unknown():
+            doubt(turn, attempt, outcome.reason, {"phase": result.receipt.phase.name.lower()})
+        case NotSent():
+            _never_left(turn, attempt, outcome)
+        case Refused():
+            _refused(turn, attempt, outcome)
+        case _:  # pragma: no cover
+            assert_never(outcome)
+
+
+def _word(outcome: Outcome) -> str:
+    """The outcome's stable name, as stored with the send."""
+    if isinstance(outcome, Refused):
+        return "later" if outcome.is_later else "rejected"
+    return {Accepted: "accepted", Unknown: "unknown", NotSent: "not_sent"}[type(outcome)]
+
+
+def _receipt_json(receipt: SendReceipt) -> str:
+    return json.dumps(
+        {
+            "phase": receipt.phase.name.lower(),
+            "at_us": receipt.at_us,
+            "status": receipt.status,
+            "fault": receipt.fault,
+            "detail": receipt.detail,
+        }
+    )
+
+
+def bind(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, *, source: str) -> bool:
+    """Give the attempt its provider ref, by compare-and-set on "no ref yet"; whether it has this one now.
+
+    The same ref again is a repeat. Another one, or one that belongs to another attempt, is a conflict: nothing
+    is bound, a case is opened. An attempt that has ended takes no ref: its end was the provider's or a person's word.
+    """
+    step = steps.get(turn.tx, attempt.step_id)
+    owner = attempts.find_ref_owner(
+        turn.tx, provider_account=adapter.name, operation=attempt.operation, ref=accepted.ref
+    )
+    if attempt.ref == accepted.ref:
+        return True
+    if attempt.ref is not None or owner is not None:
+        facts: dict[str, object] = {"ref": accepted.ref, "bound": attempt.ref, "belongs_to": owner}
+        open_case(turn, CaseKind.REF_CONFLICT, attempt, step.name, facts)
+        if attempt.state is AttemptState.SUBMITTING:
+            doubt(turn, attempt, "the provider's id belongs to another attempt", facts)
+        return False
+    if attempt.state not in (AttemptState.SUBMITTING, AttemptState.SUBMIT_UNKNOWN):
+        open_case(turn, CaseKind.REF_CONFLICT, attempt, step.name, {"ref": accepted.ref, "state": attempt.state})
+        return False
+    _take_ref(turn, adapter, attempt, accepted, source)
+    turn.tell("attempt.accepted", attempt, step.name, {"ref": accepted.ref, "source": source})
+    decision = CaseEvent.ATTACHED if source == "attach" else CaseEvent.SETTLED
+    close_cases(turn, CaseKind.UNKNOWN, decision, attempt, f"the provider's id is known by {source}")
+    if step.state in (StepState.WAITING, StepState.READY):
+        steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": attempt.id})
+    return True
+
+
+def _take_ref(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, source: str) -> None:
+    ref_id = attempts.bind_ref(
+        turn.tx,
+        turn.clock,
+        attempt,
+        provider_account=adapter.name,
+        ref=accepted.ref,
+        locator=adapter.locator(accepted),
+        source=source,
+        actor=turn.actor,
+    )
+    changes = {
+        "ref_id": ref_id,
+        "accepted_at": turn.tx.now_us,
+        # The owner polls on what it sent; what somebody else brought is for whichever worker leases it first.
+        "worker_id": turn.actor if source == "answer" else None,
+        "error_category": "",
+        "error_code": "",
+        "error_message": "",
+    }
+    if attempts.advance(turn.tx, attempt, AttemptEvent.ACCEPTED, changes) is None:
+        raise AssertionError(f"{attempt.id} in {attempt.state} took a ref and stayed")
+
+
+def doubt(turn: Turn, attempt: Attempt, reason: str, facts: Mapping[str, object]) -> bool:
+    """Whether the attempt's outcome is now unknown: the money stays held, a case is opened, nothing is sent."""
+    changes = {
+        "worker_id": None,
+        "error_category": ErrorCategory.PROVIDER,
+        "error_code": "submit_unknown",
+        "error_message": reason,
+    }
+    if attempts.advance(turn.tx, attempt, AttemptEvent.DOUBTED, changes) is None:
+        return False
+    step = steps.get(turn.tx, attempt.step_id)
+    data = {"reason": reason, **facts}
+    turn.tell("attempt.unknown", attempt, step.name, data)
+    open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
+    return True
+
+
+def _never_left(turn: Turn, attempt: Attempt, outcome: NotSent) -> None:
+    changes = {"charged": "no", "error_category": ErrorCategory.PROVIDER, "error_code": f"not_sent_{outcome.fault}"}
+    if attempts.advance(turn.tx, attempt, AttemptEvent.NEVER_LEFT, changes) is None:
+        return
+    close_cases(turn, CaseKind.UNKNOWN, CaseEvent.SETTLED, attempt, "the send receipt proves that nothing left")
+    _come_back(turn, attempt, "attempt.not_sent", {"fault": outcome.fault}, None)
+
+
+def _refused(turn: Turn, attempt: Attempt, outcome: Refused) -> None:
+    changes = {
+        "charged": "no",
+        "error_category": outcome.category,
+        "error_code": outcome.code,
+        "error_message": outcome.message,
+    }
+    if attempts.advance(turn.tx, attempt, AttemptEvent.REFUSED, changes) is None:
+        return
+    close_cases(turn, CaseKind.UNKNOWN, CaseEvent.SETTLED, attempt, "the provider refused it")
+    data = {"category": outcome.category, "code": outcome.code}
+    if outcome.is_later:
+        _come_back(turn, attempt, "attempt.later", data, outcome.retry_after_s)
+        return
+    step = steps.get(turn.tx, attempt.step_id)
+    turn.tell("attempt.refused", attempt, step.name, data)
+    if step.current_attempt_id == attempt.id:  # else superseded: a later attempt carries the step
+        fail_step(turn, step, attempt, Fault(category=outcome.category, code=outcome.code, charged="no"))
+
+
+def _come_back(
+    turn: Turn, attempt: Attempt, event: str, data: Mapping[str, object], retry_after_s: float | None
+) -> None:
+    """Nothing was accepted: the step is ready again after a pause; past the recipe's caps a person is asked."""
+    step = steps.get(turn.tx, attempt.step_id)
+    now_us, repeats = turn.tx.now_us, step.repeats + 1
+    since = step.repeats_since or now_us
+    caps = turn.recipe_of(step.job_id).step(step.name).repeats
+    chance = turn.clock.uniform(0, 1)
+    pause_s = backoff_s(
+        repeats, base_s=REPEAT_BASE_S, cap_s=REPEAT_BACKOFF_S_MAX, chance=chance, retry_after_s=retry_after_s
+    )
+    is_over = repeats >= caps.count_max or now_us - since + pause_s * 1e6 > caps.elapsed_s_max * 1e6
+    turn.tell(event, attempt, step.name, {**data, "again": not is_over, "pause_s": round(pause_s, 1)})
+    counted = {"repeats": repeats, "repeats_since": since}
+    if step.current_attempt_id != attempt.id:
+        return  # superseded: a later attempt carries the step
+    if is_over:
+        _park(turn, step, counted)
+    else:
+        steps.advance(turn.tx, step, StepEvent.CAME_BACK, {**counted, "not_before": now_us + round(pause_s * 1e6)})
+
+
+def _park(turn: Turn, step: Step, counted: Mapping[str, object]) -> None:
+    steps.advance(turn.tx, step, StepEvent.PARKED, {**counted, "waiting_for": WaitReason.REVIEW})
+    detail = f"{counted['repeats']} sends in a row were not accepted; `onetake jobs resume` sends again"
+    alarms.raise_(turn.tx, turn.clock, AlarmKind.REPEATS, step.id, job_id=step.job_id, detail=detail)
+    turn.tell("step.parked", step, data={"waiting_for": WaitReason.REVIEW, "why": detail})

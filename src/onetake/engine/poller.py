@@ -1,0 +1,249 @@
+"""Asking about a saved ref: free, bounded per call, and silent while nothing changes.
+
+An answered, unchanged poll comes back after the interval, spread by a tenth, and writes nothing. What isn't
+answered backs off. Errors, refused keys, missing tasks and passed deadlines raise alarms; none fails a job,
+none frees money: only the provider's terminal word moves the attempt.
+"""
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from onetake.domain.answers import (
+    Died,
+    Finished,
+    KeyRefused,
+    Missing,
+    NoAddresses,
+    NoAnswer,
+    Reading,
+    Unlisted,
+    Working,
+    reading_of,
+)
+from onetake.domain.events import AttemptEvent, CaseEvent, StepEvent
+from onetake.domain.pacing import POLL_BACKOFF_S_MAX, backoff_s, poll_delay_s
+from onetake.domain.recipe import Replacement
+from onetake.domain.states import AlarmKind, CaseKind, ErrorCategory
+from onetake.engine.parts import Parts
+from onetake.engine.schedule import Watch
+from onetake.engine.settling import Fault, close_cases, fail_step, open_case
+from onetake.engine.turn import Turn
+from onetake.store import alarms, artifacts, attempts, leases, steps
+from onetake.store.leases import Watched
+from onetake.store.steps import Step
+
+POLL_TIMEOUT_S = 30.0
+"""Longest one poll may take: a status answer is small; what takes longer is asked again."""
+
+EMPTY_MAX = 5
+"""Answers in a row that say finished without any output before a person is asked; polling goes on."""
+
+MISSING_MAX = 5
+"""Spaced answers in a row that say that there is no such task before a person is asked; polling goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Visit this watch again after so many seconds. A long wait is kept in the database, a restart honours it."""
+
+    after_s: float
+    is_backoff: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Nothing more to do here: the attempt ended, or the lease is gone."""
+
+
+Visit = Again | Over
+
+
+async def poll(parts: Parts, watch: Watch) -> Visit:
+    """Ask once and record what changed."""
+    held, adapter = watch.held, parts.adapters[watch.held.provider]
+    result = await parts.transport.get(
+        adapter.poll_request(held.locator), credential=adapter.credential(), timeout_s=POLL_TIMEOUT_S
+    )
+    operation = adapter.contract.operation(held.operation)
+    now_s = parts.clock.now_us() / 1e6
+    reading = reading_of(adapter.contract, operation, held.ref, result, now_s=now_s)
+    return await _follow(parts, watch, reading)
+
+
+async def _follow(parts: Parts, watch: Watch, reading: Reading) -> Visit:
+    interval_s = parts.adapters[watch.held.provider].settings.poll_interval_s
+    if not isinstance(reading, NoAddresses):
+        watch.empty = 0
+    if not isinstance(reading, Missing):
+        watch.missing = 0
+    match reading:
+        case Working() | Unlisted():
+            watch.failures = 0
+            await _still_working(parts, watch, reading)
+            return Again(poll_delay_s(interval_s, chance=parts.clock.uniform(0, 1)))
+        case Finished():
+            watch.failures = 0
+            return await _finished(parts, watch, reading)
+        case Died():
+            await parts.act(watch.held.worker_id, record_death, watch.held, reading)
+            return Over()
+        case NoAddresses():
+            watch.empty += 1
+            await _no_addresses(parts, watch)
+            return _backed_off(parts, watch, None)
+        case Missing():
+            watch.missing += 1
+            await _missing(parts, watch)
+            return _backed_off(parts, watch, None)
+        case KeyRefused():
+            detail = f"{watch.held.provider} refuses our key (HTTP {reading.status})"
+            await _alarm(parts, watch, AlarmKind.KEY_REFUSED, detail)
+            return _backed_off(parts, watch, None)
+        case NoAnswer():
+            await _check_deadline(parts, watch)
+            return _backed_off(parts, watch, reading.retry_after_s)
+        case _:  # pragma: no cover
+            assert_never(reading)
+
+
+def _backed_off(parts: Parts, watch: Watch, retry_after_s: float | None) -> Again:
+    watch.failures += 1
+    interval_s = parts.adapters[watch.held.provider].settings.poll_interval_s
+    pause_s = backoff_s(
+        watch.failures,
+        base_s=interval_s,
+        cap_s=POLL_BACKOFF_S_MAX,
+        chance=parts.clock.uniform(0, 1),
+        retry_after_s=retry_after_s,
+    )
+    return Again(pause_s, is_backoff=True)
+
+
+async def _still_working(parts: Parts, watch: Watch, reading: Working | Unlisted) -> None:
+    """Write only what changed: queued or not, an alarm to raise or to clear."""
+    held = watch.held
+    if isinstance(reading, Unlisted):
+        await _alarm(parts, watch, AlarmKind.UNLISTED_STATUS, f"the contract doesn't list the status {reading.word!r}")
+        return
+    if reading.is_queued != held.is_queued:
+        await parts.database.write(attempts.note_queued, held.attempt_id, held.token, is_queued=reading.is_queued)
+        watch.held = replace(held, is_queued=reading.is_queued)
+    if not await _check_deadline(parts, watch) and held.has_alarms:
+        await parts.act(held.worker_id, clear_alarms, held)
+        watch.held = replace(watch.held, has_alarms=False)
+        watch.raised.clear()
+
+
+async def _check_deadline(parts: Parts, watch: Watch) -> bool:
+    """Whether the recipe's deadline has passed. It raises an alarm and does nothing else (L3)."""
+    deadline_at = watch.held.deadline_at
+    if deadline_at is None or parts.clock.now_us() < deadline_at:
+        return False
+    await _alarm(parts, watch, AlarmKind.DEADLINE, "not finished by the recipe's deadline; it is polled on")
+    return True
+
+
+async def _alarm(parts: Parts, watch: Watch, kind: AlarmKind, detail: str) -> None:
+    if kind in watch.raised:
+        return
+    await parts.act(watch.held.worker_id, record_alarm, watch.held, kind, detail)
+    watch.raised.add(kind)
+    watch.held = replace(watch.held, has_alarms=True)
+
+
+async def _no_addresses(parts: Parts, watch: Watch) -> None:
+    if watch.empty > 1:
+        await _alarm(parts, watch, AlarmKind.NO_ADDRESSES, "the provider says finished and names no output")
+    if watch.empty == EMPTY_MAX:
+        facts: dict[str, object] = {"answers": watch.empty}
+        await parts.act(watch.held.worker_id, record_case, watch.held, CaseKind.NO_OUTPUT, facts)
+
+
+async def _missing(parts: Parts, watch: Watch) -> None:
+    await _alarm(parts, watch, AlarmKind.MISSING_TASK, "the provider says that there is no such task")
+    if watch.missing == MISSING_MAX:
+        facts: dict[str, object] = {"answers": watch.missing}
+        await parts.act(watch.held.worker_id, record_case, watch.held, CaseKind.MISSING_TASK, facts)
+
+
+async def _finished(parts: Parts, watch: Watch, reading: Finished) -> Visit:
+    """Save the addresses before anything is fetched; fresh ones replace dead ones."""
+    is_renewed = await parts.act(watch.held.worker_id, record_finished, watch.held, reading.addresses)
+    if is_renewed is None:
+        return Over()
+    was_renewing, watch.must_renew = watch.must_renew, False
+    watch.held = await parts.database.read(leases.watched, watch.held.attempt_id)
+    if was_renewing and not is_renewed:  # the same dead address again
+        return _backed_off(parts, watch, None)
+    return Again(0.0)
+
+
+def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...]) -> bool | None:
+    """Save the provider's terminal answer; whether an address is new. None if the lease is gone."""
+    attempt = attempts.get(turn.tx, held.attempt_id)
+    if attempt.token != held.token:
+        return None
+    changed = artifacts.found(turn.tx, turn.clock, job_id=held.job_id, attempt_id=held.attempt_id, addresses=addresses)
+    if attempts.advance(turn.tx, attempt, AttemptEvent.FINISHED, {"not_before": None, "is_queued": 0}):
+        step = steps.get(turn.tx, held.step_id)
+        turn.tell("attempt.finished", attempt, step.name, {"outputs": len(addresses)})
+        alarms.clear(turn.tx, held.attempt_id)
+        for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
+            close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider named its outputs")
+    return changed > 0
+
+
+def record_death(turn: Turn, held: Watched, died: Died) -> None:
+    """The provider's final word is failed: the attempt ends; the step by the recipe's replacement rule."""
+    attempt = attempts.get(turn.tx, held.attempt_id)
+    if attempt.token != held.token:
+        return
+    changes = {
+        "charged": died.charged,
+        "error_category": ErrorCategory.PROVIDER,
+        "error_code": died.code,
+        "error_message": died.message,
+    }
+    if attempts.advance(turn.tx, attempt, AttemptEvent.DIED, changes) is None:
+        return
+    step = steps.get(turn.tx, held.step_id)
+    alarms.clear(turn.tx, attempt.id)
+    turn.tell("attempt.failed", attempt, step.name, {"code": died.code, "charged": died.charged})
+    for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
+        close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider says that it failed")
+    if step.current_attempt_id != attempt.id:
+        return  # superseded: a later attempt carries the step
+    rule = turn.recipe_of(held.job_id).step(step.name).replacement
+    if rule is not None and died.is_moderation is False and _permits(rule, step):
+        steps.advance(turn.tx, step, StepEvent.CAME_BACK, {"replacements": step.replacements + 1})
+        data = {"reason": "provider_failed", "n": step.replacements + 1, "of": rule.count_max}
+        turn.tell("step.replaced", attempt, step.name, data)
+        return
+    fail_step(turn, step, attempt, Fault(category=ErrorCategory.PROVIDER, code=died.code, charged=died.charged))
+
+
+def _permits(rule: Replacement, step: Step) -> bool:
+    """Whether the recipe lets a failed generation be bought again, and not too often already."""
+    return "provider_failed" in rule.reasons and step.replacements < rule.count_max
+
+
+def clear_alarms(turn: Turn, held: Watched) -> None:
+    """It does well again."""
+    if alarms.clear(turn.tx, held.attempt_id):
+        turn.tell("alarm.cleared", held.job_id, steps.get(turn.tx, held.step_id).name)
+    attempt = attempts.get(turn.tx, held.attempt_id)
+    for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
+        close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider works on it")
+
+
+def record_alarm(turn: Turn, held: Watched, kind: AlarmKind, detail: str) -> None:
+    """Raise the alarm, once."""
+    if alarms.raise_(turn.tx, turn.clock, kind, held.attempt_id, job_id=held.job_id, detail=detail):
+        step = steps.get(turn.tx, held.step_id)
+        turn.tell("alarm.raised", held.job_id, step.name, {"kind": kind, "detail": detail})
+
+
+def record_case(turn: Turn, held: Watched, kind: CaseKind, facts: dict[str, object]) -> None:
+    """Ask a person; polling goes on."""
+    attempt = attempts.get(turn.tx, held.attempt_id)
+    open_case(turn, kind, attempt, steps.get(turn.tx, held.step_id).name, facts)

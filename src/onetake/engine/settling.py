@@ -1,0 +1,225 @@
+"""What follows from the end of an attempt: outputs filled, holds closed, gates opened, the job closed.
+
+All of it happens inside the transaction of the evidence that caused it, so no reader ever sees an output that is
+filled with a gate that should be open, or a complete job whose money is still held.
+"""
+
+from dataclasses import dataclass
+
+from onetake.domain import recipe as recipes
+from onetake.domain.canonical import digest, encode
+from onetake.domain.events import AttemptEvent, CaseEvent, HoldEvent, JobEvent, StepEvent
+from onetake.domain.outputs import Measures
+from onetake.domain.recipe import Recipe
+from onetake.domain.request import FrozenRequest, OutputHandoff, freeze_request
+from onetake.domain.states import (
+    FINAL_ATTEMPT,
+    FINAL_STEP,
+    ArtifactUse,
+    CaseKind,
+    ErrorCategory,
+    JobState,
+    StepState,
+    WaitReason,
+)
+from onetake.engine.turn import Turn
+from onetake.store import alarms, artifacts, attempts, cases, jobs, ledger, steps
+from onetake.store.attempts import Attempt
+from onetake.store.database import Row
+from onetake.store.steps import Step
+
+_MANIFEST = ("step", "output", "ordinal", "digest", "media_type", "size_bytes", "measures")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A file that stands in our storage and measured as ordered; `ordinal` is its place in the provider's list."""
+
+    ordinal: int
+    digest: str
+    size_bytes: int
+    measures: Measures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why a step ends without its outputs; `charged` says whether the provider bills: yes, no or unknown."""
+
+    category: ErrorCategory
+    code: str
+    charged: str
+
+
+def open_gates(turn: Turn, recipe: Recipe, job_id: str) -> None:
+    """Freeze and open each step that waits and whose needs are all complete (L5)."""
+    standing = {step.name: step for step in steps.list_of_job(turn.tx, job_id)}
+    for wanted in recipe.steps:
+        step = standing[wanted.name]
+        if step.state is not StepState.WAITING or step.waiting_for is not WaitReason.NEEDS:
+            continue
+        if any(standing[name].state is not StepState.COMPLETE for name in wanted.needs):
+            continue
+        request = request_of(turn, wanted, job_id)
+        steps.freeze(turn.tx, step.id, meaning=encode(request.meaning).decode(), request_hash=request.hash)
+        if steps.advance(turn.tx, step, StepEvent.OPENED):
+            turn.tell("step.ready", step, data={"hash": request.hash[:16]})
+
+
+def request_of(turn: Turn, wanted: recipes.Step, job_id: str) -> FrozenRequest:
+    """The step's request with the addresses that stand now; its hash is the same whenever it is asked for."""
+    handed_over = {
+        (row["step"], row["output"]): OutputHandoff(digest=row["digest"], address=row["address"])
+        for row in artifacts.list_files(turn.tx, job_id)
+        if row["digest"]
+    }
+    return freeze_request(wanted, jobs.get_inputs(turn.tx, job_id), handed_over)
+
+
+def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | None:
+    """The step's new state, now that the attempt's files stand: filled, captured, gates opened, the job closed.
+
+    None if another writer was first, or the step had ended without this attempt.
+    """
+    if attempts.advance(turn.tx, attempt, AttemptEvent.DELIVERED, {"charged": "yes"}) is None:
+        return None
+    alarms.clear(turn.tx, attempt.id)
+    step = steps.get(turn.tx, attempt.step_id)
+    filled = fill(turn, attempt, files)
+    told = [{"digest": file.digest, "size_bytes": file.size_bytes} for file in files]
+    turn.tell("attempt.delivered", attempt, step.name, {"files": told, "filled": filled})
+    if step.state in FINAL_STEP:
+        return None
+    if step.state is not StepState.ACTIVE:
+        steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": attempt.id})
+        step = steps.get(turn.tx, attempt.step_id)
+    state = steps.advance(turn.tx, step, StepEvent.DELIVERED, {"current_attempt_id": attempt.id})
+    _release(turn, step, "missing from what was delivered")
+    turn.tell("step.complete", step)
+    recipe = turn.recipe_of(attempt.job_id)
+    open_gates(turn, recipe, attempt.job_id)
+    close_job(turn, recipe, attempt.job_id)
+    return state
+
+
+def fill(turn: Turn, attempt: Attempt, files: list[Checked]) -> int:
+    """How many expected outputs the files fill; the first verified file of each wins and captures its hold."""
+    outputs = artifacts.list_expected(turn.tx, step_id=attempt.step_id)
+    found = {artifact.ordinal: artifact for artifact in artifacts.list_of_attempt(turn.tx, attempt.id)}
+    filled = 0
+    for file in files:
+        artifact, measures = found[file.ordinal], file.measures
+        artifacts.store(
+            turn.tx, artifact, digest=file.digest, size_bytes=file.size_bytes, media_type=measures.media_type
+        )
+        output = next((output for output in outputs if output.ordinal == file.ordinal), None)
+        if output is None:
+            artifacts.verify(turn.tx, artifact, measures, ArtifactUse.EXTRA)
+        elif artifacts.fill(turn.tx, output, artifact.id):
+            artifacts.verify(turn.tx, artifact, measures, ArtifactUse.FILLS)
+            jobs.count_filled(turn.tx, attempt.job_id)
+            ledger.close(turn.tx, output.hold_id, HoldEvent.CAPTURED, reason="delivered", actor=turn.actor)
+            filled += 1
+        else:
+            artifacts.verify(turn.tx, artifact, measures, ArtifactUse.LATE)
+    return filled
+
+
+def _release(turn: Turn, step: Step, reason: str) -> None:
+    """Give back what is held for the step's outputs that are still missing."""
+    for output in artifacts.list_expected(turn.tx, step_id=step.id):
+        if output.artifact_id is None:
+            ledger.close(turn.tx, output.hold_id, HoldEvent.RELEASED, reason=reason, actor=turn.actor)
+
+
+def fail_step(turn: Turn, step: Step, attempt: Attempt, fault: Fault) -> None:
+    """End a step for good: its money by what was charged, the steps behind it cancelled, the job closed."""
+    if steps.advance(turn.tx, step, StepEvent.FAILED) is None:
+        return
+    data = {"category": fault.category, "code": fault.code, "charged": fault.charged}
+    turn.tell("step.failed", attempt, step.name, data)
+    if fault.charged == "no":
+        _release(turn, step, f"{fault.category}: {fault.code}")
+    else:
+        open_case(turn, CaseKind.CHARGE, attempt, step.name, {"charged": fault.charged})
+    recipe = turn.recipe_of(step.job_id)
+    cancel_waiting(turn, recipe, step.job_id, behind=step.name)
+    close_job(turn, recipe, step.job_id, category=fault.category)
+
+
+def cancel_waiting(turn: Turn, recipe: Recipe, job_id: str, *, behind: str | None = None) -> None:
+    """Cancel steps that have not been sent: all of them, or, in a job that may end incomplete, those behind one."""
+    doomed = _behind(recipe, behind) if behind and recipe.partial == "incomplete" else None
+    for step in steps.list_of_job(turn.tx, job_id):
+        if step.state not in (StepState.WAITING, StepState.READY) or (doomed is not None and step.name not in doomed):
+            continue
+        if any(attempt.state not in FINAL_ATTEMPT for attempt in attempts.list_of_step(turn.tx, step.id)):
+            continue  # an earlier buy of this step is still in doubt or running
+        if steps.advance(turn.tx, step, StepEvent.CANCELLED):
+            _release(turn, step, "cancelled before it was sent")
+            turn.tell("step.cancelled", step)
+
+
+def _behind(recipe: Recipe, name: str) -> set[str]:
+    """The steps that need this one, directly or through others."""
+    found = {name}
+    for step in recipe.steps * len(recipe.steps):
+        if found.intersection(step.needs):
+            found.add(step.name)
+    return found - {name}
+
+
+def close_job(turn: Turn, recipe: Recipe, job_id: str, *, category: str = "") -> JobState | None:
+    """The state in which the job ends, once no step can move any more; None while one can."""
+    standing = steps.list_of_job(turn.tx, job_id)
+    if any(step.state not in FINAL_STEP for step in standing):
+        return None
+    job = jobs.get(turn.tx, job_id)
+    state = jobs.advance(turn.tx, job, _ending(job, standing, recipe), category=category)
+    if state is None:
+        return None
+    if state is JobState.COMPLETE:
+        _seal(turn, job)
+    turn.tell(f"job.{state}", job_id, data={"filled": job["filled"], "expected": job["expected"]})
+    return state
+
+
+def _ending(job: Row, standing: list[Step], recipe: Recipe) -> JobEvent:
+    if job["filled"] == job["expected"]:
+        return JobEvent.COMPLETED
+    if job["filled"] and recipe.partial == "incomplete":
+        return JobEvent.FELL_SHORT
+    is_cancelled = any(step.state is StepState.CANCELLED for step in standing)
+    is_failed = any(step.state is StepState.FAILED for step in standing)
+    return JobEvent.CANCELLED if is_cancelled and not is_failed else JobEvent.FAILED
+
+
+def _seal(turn: Turn, job: Row) -> None:
+    """The manifest: what was ordered and what stands, by hash."""
+    content = {
+        "job": job["id"],
+        "key": job["key"],
+        "recipe": {"name": job["recipe_name"], "version": job["recipe_version"], "hash": job["recipe_hash"]},
+        "request_hash": job["request_hash"],
+        "outputs": [{name: row[name] for name in _MANIFEST} for row in artifacts.list_files(turn.tx, job["id"])],
+    }
+    jobs.seal(turn.tx, job["id"], content=encode(content).decode(), digest=digest(content))
+
+
+def open_case(turn: Turn, kind: CaseKind, attempt: Attempt, step: str, facts: dict[str, object]) -> None:
+    """Open a case on the attempt, with what is known; one that is open already gets the facts as evidence."""
+    case_id = cases.open_(
+        turn.tx, turn.clock, kind, job_id=attempt.job_id, step_id=attempt.step_id, attempt_id=attempt.id
+    )
+    if case_id is not None:
+        turn.tell("case.opened", attempt, step, {"case": case_id, "kind": kind})
+    for row in cases.find_open(turn.tx, attempt.id, kind):
+        cases.add_evidence(turn.tx, turn.clock, row["id"], "observation", facts, actor=turn.actor)
+
+
+def close_cases(turn: Turn, kind: CaseKind, event: CaseEvent, attempt: Attempt, reason: str) -> None:
+    """Decide the open cases of a kind on an attempt, and say so in the journal."""
+    for row in cases.find_open(turn.tx, attempt.id, kind):
+        if cases.close(turn.tx, turn.clock, row["id"], event, actor=turn.actor, reason=reason):
+            step = steps.get(turn.tx, attempt.step_id)
+            data = {"case": row["id"], "kind": kind, "decision": event, "reason": reason}
+            turn.tell("case.closed", attempt, step.name, data)

@@ -1,0 +1,140 @@
+"""The paid POST: intent committed, one request, its outcome recorded as evidence.
+
+`claim` commits, for each ready step, an attempt in `submitting` with the exact bytes. Only a claim that this
+process got back may be sent, once. A submitting lease lasts as long as the POST may take plus a margin, by
+the database's clock; the last check before the first byte refuses to send when less than the total timeout is
+left. What the POST came to is recorded whether or not the lease still stands: it is evidence (L14).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from onetake.clock import new_id
+from onetake.domain.answers import Outcome, outcome_of
+from onetake.domain.errors import DatabaseError
+from onetake.domain.events import StepEvent
+from onetake.domain.states import AttemptState
+from onetake.domain.wire import WireRequest
+from onetake.engine.outcomes import record_outcome
+from onetake.engine.parts import Parts
+from onetake.engine.settling import request_of
+from onetake.engine.turn import Turn
+from onetake.providers.adapter import Adapter
+from onetake.store import attempts, leases, steps
+from onetake.store.steps import Step
+
+LEASE_MARGIN_S = 5.0
+"""Beyond the POST's own timeout: time to be scheduled before the send and to record its answer after it."""
+
+RECORD_PAUSE_S = 1.0
+"""Between tries to record an answer while the database can't be written."""
+
+_RUNNING = (AttemptState.PROCESSING, AttemptState.COLLECTING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """An attempt whose intent is committed and which this process alone may send.
+
+    Attributes:
+        send_by_s: on the clock's monotonic seconds; a first byte after this moment could outlive the lease.
+    """
+
+    attempt_id: str
+    provider: str
+    wire: WireRequest
+    timeout_s: float
+    send_by_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """What may be bought now, and where.
+
+    Attributes:
+        adapters: by provider.
+        offered: the models that each provider account is offered; steps for others are left alone.
+        limit: free POST slots; nothing is claimed for want of one.
+        started_s: monotonic seconds before the transaction began; the leases made in it are at least this old.
+    """
+
+    adapters: Mapping[str, Adapter]
+    offered: Mapping[str, tuple[str, ...]]
+    limit: int
+    started_s: float
+
+
+def claim(turn: Turn, market: Market) -> list[Claim]:
+    """The steps that are now the actor's to send, each with a committed attempt."""
+    closed = frozenset(provider for provider, models in market.offered.items() if not models)
+    claims = []
+    for step in leases.list_ready(turn.tx, limit=market.limit, closed=closed):
+        if step.model not in market.offered.get(step.provider, ()):
+            continue
+        siblings = attempts.list_of_step(turn.tx, step.id) if step.attempts else []
+        running = next((each for each in siblings if each.ref and each.state in _RUNNING), None)
+        if running is not None:  # an earlier buy turned out to be running: adopt it, buy nothing
+            steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": running.id})
+            continue
+        made = _intend(turn, market.adapters[step.provider], step, market.started_s)
+        if made is not None:
+            claims.append(made)
+    return claims
+
+
+def _intend(turn: Turn, adapter: Adapter, step: Step, started_s: float) -> Claim | None:
+    """Write the intent (L1); None if another worker was first."""
+    attempt_id, no = new_id("att", turn.clock), step.attempts + 1
+    if steps.advance(turn.tx, step, StepEvent.CLAIMED, {"current_attempt_id": attempt_id, "attempts": no}) is None:
+        return None
+    request = request_of(turn, turn.recipe_of(step.job_id).step(step.name), step.job_id)
+    if request.hash != step.request_hash:
+        raise AssertionError(f"the request of {step.id} is not the one that was frozen")
+    wire = adapter.submit_request(step.operation, request.body)
+    timeout_s = adapter.settings.submit_timeout_s
+    attempt = attempts.insert(
+        turn.tx,
+        step,
+        attempt_id=attempt_id,
+        no=no,
+        contract_version=adapter.contract.version,
+        worker_id=turn.actor,
+        lease_us=round((timeout_s + LEASE_MARGIN_S) * 1e6),
+    )
+    attempts.insert_wire(turn.tx, attempt_id, wire, callback_token=turn.clock.token(24).hex())
+    turn.tell("attempt.submitting", attempt, step.name)
+    return Claim(
+        attempt_id=attempt_id,
+        provider=step.provider,
+        wire=wire,
+        timeout_s=timeout_s,
+        send_by_s=started_s + LEASE_MARGIN_S,
+    )
+
+
+async def submit(parts: Parts, claimed: Claim, *, worker_id: str, give_up: asyncio.Event) -> Outcome:
+    """Send the claim once and record what it came to.
+
+    Raises:
+        DatabaseError: the worker is stopping and the answer can't be written; its lease will run out.
+    """
+    adapter, clock = parts.adapters[claimed.provider], parts.clock
+    result = await parts.transport.post_once(
+        claimed.wire,
+        credential=adapter.credential(),
+        timeout_s=claimed.timeout_s,
+        may_send=lambda: clock.monotonic_s() <= claimed.send_by_s,
+        give_up=give_up,
+    )
+    outcome = outcome_of(adapter.contract, result, now_s=clock.now_us() / 1e6)
+    while True:
+        try:
+            await parts.act(worker_id, record_outcome, adapter, claimed.attempt_id, outcome, result)
+        except DatabaseError:
+            # The answer is in hand and must not be lost: try until it is written or the worker has to go.
+            if give_up.is_set():
+                raise
+            await clock.sleep(RECORD_PAUSE_S)
+        else:
+            return outcome

@@ -1,0 +1,63 @@
+"""One operation's turn in a transaction: what it writes with, and who it acts for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from onetake.clock import Clock
+from onetake.domain.recipe import Recipe
+from onetake.domain.recipe_toml import parse_recipe
+from onetake.store import jobs, journal, recipes
+from onetake.store.attempts import Attempt
+from onetake.store.database import Tx
+from onetake.store.steps import Step
+
+
+class RecipeBook:
+    """Recipes that jobs were made from, parsed once each."""
+
+    def __init__(self) -> None:
+        self._parsed: dict[str, Recipe] = {}
+
+    def get(self, tx: Tx, digest: str) -> Recipe:
+        """The recipe whose content has this hash."""
+        if digest not in self._parsed:
+            self._parsed[digest] = parse_recipe(recipes.get_source(tx, digest), "the stored recipe")
+        return self._parsed[digest]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an operation is handed: its transaction, the clock for ids and chance, recipes, and the actor.
+
+    Attributes:
+        actor: a worker's id or a person's name, for the journal.
+    """
+
+    tx: Tx
+    clock: Clock
+    book: RecipeBook
+    actor: str
+
+    def recipe_of(self, job_id: str) -> Recipe:
+        """The recipe that the job was made from."""
+        return self.book.get(self.tx, jobs.get(self.tx, job_id)["recipe_hash"])
+
+    def tell(
+        self,
+        event: str,
+        about: Attempt | Step | str,
+        step: str = "",
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        """Append a line to a job's journal.
+
+        Args:
+            event: a stable name.
+            about: an attempt, a step, or a job's id.
+            step: the step's name, where `about` doesn't say it.
+            data: facts; never prompts, addresses or credentials.
+        """
+        job_id = about if isinstance(about, str) else about.job_id
+        name = about.name if isinstance(about, Step) else step
+        no = about.no if isinstance(about, Attempt) else None
+        journal.record(self.tx, job_id, event, actor=self.actor, step=name, attempt_no=no, data=data)

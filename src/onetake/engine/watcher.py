@@ -1,0 +1,105 @@
+"""Visits leased attempts when they are due: polls those that are processing, collects what is finished.
+
+Memory holds the schedule; the database holds the facts. A visit never waits behind a submit: polls and
+downloads have limits of their own.
+"""
+
+import asyncio
+
+import structlog
+
+from onetake.domain.errors import OnetakeError
+from onetake.domain.pacing import POLL_BACKOFF_S_MAX, backoff_s
+from onetake.domain.states import AttemptState
+from onetake.engine import collector, poller
+from onetake.engine.parts import Parts
+from onetake.engine.poller import Again, Over
+from onetake.engine.schedule import Schedule, Watch
+from onetake.store import attempts
+from onetake.store.leases import Watched
+
+LONG_WAIT_S = 60.0
+"""A backoff beyond this is written down, so that a restart honours it and `--until-idle` can tell it from work."""
+
+_log = structlog.get_logger("onetake.watcher")
+
+
+class Watcher:
+    """The attempts that one worker has leased."""
+
+    def __init__(self, parts: Parts, tasks: asyncio.TaskGroup) -> None:
+        self._parts, self._tasks = parts, tasks
+        self._schedule = Schedule()
+        self._polls = asyncio.Semaphore(parts.settings.worker.polls)
+        self._downloads = asyncio.Semaphore(parts.settings.worker.downloads)
+        self._changed = asyncio.Event()
+        self._visiting: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._schedule) + len(self._visiting)
+
+    def add(self, held: Watched, *, is_resumed: bool) -> None:
+        """Watch a leased attempt; one that was resumed is visited soon, spread over an interval."""
+        clock, settings = self._parts.clock, self._parts.adapters[held.provider].settings
+        wait_s = settings.poll_first_s
+        if held.state == AttemptState.COLLECTING:
+            wait_s = 0.0
+        elif is_resumed:
+            wait_s = clock.uniform(0, min(settings.poll_interval_s, wait_s + 1.0))
+        if held.not_before is not None:
+            wait_s = max(wait_s, (held.not_before - clock.now_us()) / 1e6)
+        self._schedule.add(Watch(held=held), clock.monotonic_s() + wait_s)
+        self._changed.set()
+
+    def forget(self) -> None:
+        """Drop everything: the lease on it is gone."""
+        self._schedule.clear()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Visit what is due until told to stop; visits under way are then finished by the caller's task group."""
+        while not stop.is_set():
+            for watch in self._schedule.due(self._parts.clock.monotonic_s()):
+                task = self._tasks.create_task(self._visit(watch))
+                self._visiting.add(task)
+                task.add_done_callback(self._visiting.discard)
+            await self._pause(stop)
+
+    async def _pause(self, stop: asyncio.Event) -> None:
+        """Wait until the next one is due, something is added, or the worker stops."""
+        due_s = self._schedule.next_due_s()
+        wait_s = 1.0 if due_s is None else min(1.0, max(0.0, due_s - self._parts.clock.monotonic_s()))
+        self._changed.clear()
+        await first_of(wait_s, self._parts, self._changed, stop)
+
+    async def _visit(self, watch: Watch) -> None:
+        is_poll = watch.held.state == AttemptState.PROCESSING or watch.must_renew
+        async with self._polls if is_poll else self._downloads:
+            try:
+                visit = await (poller.poll(self._parts, watch) if is_poll else collector.collect(self._parts, watch))
+                if isinstance(visit, Again) and visit.is_backoff and visit.after_s > LONG_WAIT_S:
+                    await self._keep_wait(watch, visit.after_s)
+            except OnetakeError as error:
+                watch.failures += 1
+                wait_s = backoff_s(
+                    watch.failures, base_s=1.0, cap_s=POLL_BACKOFF_S_MAX, chance=self._parts.clock.uniform(0, 1)
+                )
+                _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence, again_in_s=wait_s)
+                visit = Again(wait_s)
+        if not isinstance(visit, Over):
+            self._schedule.add(watch, self._parts.clock.monotonic_s() + visit.after_s)
+            self._changed.set()
+
+    async def _keep_wait(self, watch: Watch, after_s: float) -> None:
+        until = self._parts.clock.now_us() + round(after_s * 1e6)
+        await self._parts.database.write(attempts.postpone, watch.held.attempt_id, watch.held.token, until)
+
+
+async def first_of(wait_s: float, parts: Parts, *events: asyncio.Event) -> None:
+    """Come back when one of the events is set or the time is over, whichever is first."""
+    waits: list[asyncio.Task[object]] = [asyncio.create_task(event.wait()) for event in events]
+    waits.append(asyncio.create_task(parts.clock.sleep(wait_s)))
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

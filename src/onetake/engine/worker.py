@@ -1,0 +1,188 @@
+"""The worker: claims and submits, polls and collects, sweeps, and keeps its lease; stops without losing anything.
+
+Four loops under one task group. Claims never exceed the free POST slots, so nothing sits in `submitting` for
+want of a connection. On a stop no more is claimed; POSTs in the air are awaited for the grace period and then
+given up, which records them as unknown; polls and downloads are simply left, they are free to repeat. The lease
+ends with the worker, so another one takes over at once.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+import structlog
+
+from onetake.clock import new_id
+from onetake.domain.answers import Accepted, NotSent, Refused
+from onetake.domain.errors import DatabaseError, ProviderError
+from onetake.domain.states import AlarmKind
+from onetake.engine import models, recovery, submitter
+from onetake.engine.gatekeeper import park_unoffered
+from onetake.engine.parts import Parts
+from onetake.engine.watcher import Watcher, first_of
+from onetake.store import alarms, leases, views, workers
+from onetake.store.steps import Step
+
+TICK_S = 0.5
+"""How often a worker looks for what other processes made ready; what it makes ready itself it sees at once."""
+
+SWEEP_S = 1.0
+"""How often a worker looks for what dead ones left."""
+
+CLOSED_S = 60.0
+"""How long a provider takes no submits after its models could not be asked for, or it refused our key."""
+
+_log = structlog.get_logger("onetake.worker")
+
+
+class Worker:
+    """One worker of this process."""
+
+    def __init__(self, parts: Parts, *, name: str) -> None:
+        self._parts, self._name = parts, name
+        self._id = ""
+        self._submits: set[asyncio.Task[None]] = set()
+        self._closed: dict[str, float] = {}
+        self._trouble: ProviderError | None = None
+        self._give_up = asyncio.Event()
+
+    async def run(self, stop: asyncio.Event, *, until_idle: bool = False) -> None:
+        """Work until told to stop, or until nothing remains but persons and long waits.
+
+        Raises:
+            ProviderError: with `until_idle`, when nothing can go on because a key is missing or refused.
+            DatabaseError: the database can't be used.
+        """
+        await self._register()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                watcher = Watcher(self._parts, tasks)
+                loops = [
+                    tasks.create_task(self._renew(stop, watcher)),
+                    tasks.create_task(self._sweep(stop, watcher)),
+                    tasks.create_task(watcher.run(stop)),
+                ]
+                await self._claim(stop, tasks, watcher, until_idle=until_idle)
+                stop.set()
+                await self._land()
+                await asyncio.wait(loops)
+        finally:
+            await self._parts.database.write(workers.stop, self._id)
+        if until_idle and self._trouble is not None:
+            raise self._trouble
+
+    async def _register(self) -> None:
+        self._id = new_id("wrk", self._parts.clock)
+        lease_us = round(self._parts.settings.worker.lease_s * 1e6)
+        await self._parts.database.write(workers.insert, self._id, self._name, lease_us=lease_us)
+
+    async def _renew(self, stop: asyncio.Event, watcher: Watcher) -> None:
+        """Renew the lease three times in its length. One that ran out is not revived: start again with a new one."""
+        lease_s = self._parts.settings.worker.lease_s
+        while not stop.is_set():
+            await first_of(lease_s / 3, self._parts, stop)
+            try:
+                stands = await self._parts.database.write(workers.renew, self._id, lease_us=round(lease_s * 1e6))
+                if not stands:
+                    _log.warning("lease.lost", worker=self._id)
+                    watcher.forget()
+                    await self._register()
+            except DatabaseError as error:
+                _log.error("lease.not_renewed", worker=self._id, error=error.sentence)
+
+    async def _sweep(self, stop: asyncio.Event, watcher: Watcher) -> None:
+        while not stop.is_set():
+            try:
+                while await self._parts.database.read(leases.is_any_orphan, self._id):
+                    taken = await self._parts.act(self._id, recovery.sweep)
+                    for held in taken:
+                        watcher.add(held, is_resumed=True)
+            except DatabaseError as error:
+                _log.error("sweep.failed", error=error.sentence)
+            await first_of(SWEEP_S, self._parts, stop)
+
+    async def _claim(
+        self, stop: asyncio.Event, tasks: asyncio.TaskGroup, watcher: Watcher, *, until_idle: bool
+    ) -> None:
+        """Claim as many ready steps as there are free POST slots, and send each once."""
+        parts, limit = self._parts, self._parts.settings.worker.concurrency
+        while not stop.is_set():
+            parts.wake.clear()
+            free = limit - len(self._submits)
+            claimed = await self._claim_some(free) if free > 0 else []
+            for each in claimed:
+                task = tasks.create_task(self._submit(each, watcher))
+                self._submits.add(task)
+                task.add_done_callback(self._landed)
+            if until_idle and not claimed and not self._submits and await self._is_idle():
+                return
+            if not claimed:
+                await first_of(TICK_S, parts, parts.wake, stop)
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._submits.discard(task)
+        self._parts.wake.set()
+
+    async def _claim_some(self, free: int) -> list[submitter.Claim]:
+        parts = self._parts
+        closed = self._closed_now()
+        ready = await parts.database.read(leases.list_ready, limit=free, closed=closed)
+        offered = {provider: await self._offered(provider) for provider in {step.provider for step in ready}}
+        if unoffered := [step for step in ready if _is_unoffered(step, offered)]:
+            await parts.act(self._id, park_unoffered, unoffered)
+        if not any(step.model in offered[step.provider] for step in ready):
+            return []
+        market = submitter.Market(
+            adapters=parts.adapters, offered=offered, limit=free, started_s=parts.clock.monotonic_s()
+        )
+        return await parts.act(self._id, submitter.claim, market)
+
+    def _closed_now(self) -> frozenset[str]:
+        now_s = self._parts.clock.monotonic_s()
+        return frozenset(name for name, until_s in self._closed.items() if until_s > now_s)
+
+    async def _offered(self, provider: str) -> tuple[str, ...]:
+        """The models that the account is offered; none while that can't be known, so that nothing is bought."""
+        try:
+            offered = await models.offered(self._parts, provider)
+        except ProviderError as error:
+            self._trouble = error
+            await self._close(provider, AlarmKind.KEY_REFUSED, error.sentence)
+            return ()
+        if offered is None:
+            await self._close(provider, AlarmKind.MODEL_LIST, f"{provider} doesn't say which models our key is offered")
+            return ()
+        self._closed.pop(provider, None)
+        self._trouble = None
+        return offered
+
+    async def _close(self, provider: str, kind: AlarmKind, detail: str) -> None:
+        self._closed[provider] = self._parts.clock.monotonic_s() + CLOSED_S
+        clock = self._parts.clock
+        await self._parts.database.write(alarms.raise_, clock, kind, provider, job_id=None, detail=detail)
+
+    async def _submit(self, claimed: submitter.Claim, watcher: Watcher) -> None:
+        parts = self._parts
+        outcome = await submitter.submit(parts, claimed, worker_id=self._id, give_up=self._give_up)
+        if isinstance(outcome, Accepted):
+            held = await parts.database.read(leases.find_held, claimed.attempt_id, self._id)
+            if held is not None:
+                watcher.add(held, is_resumed=False)
+        elif isinstance(outcome, NotSent | Refused):
+            parts.wake.set()
+
+    async def _is_idle(self) -> bool:
+        closed = self._closed_now()
+        return not await self._parts.database.read(views.is_work_left, closed=closed)
+
+    async def _land(self) -> None:
+        """Await the POSTs in the air for the grace period, then give them up; each records what it came to."""
+        if self._submits:
+            await asyncio.wait(self._submits, timeout=self._parts.settings.worker.grace_s)
+        self._give_up.set()
+        if self._submits:
+            await asyncio.wait(self._submits)
+
+
+def _is_unoffered(step: Step, offered: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether the account's models are known and the step's is not among them."""
+    return bool(offered[step.provider]) and step.model not in offered[step.provider]

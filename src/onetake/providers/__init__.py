@@ -1,0 +1,1 @@
+"""The providers' side of onetake: the wire, and one adapter per provider."""

@@ -1,0 +1,108 @@
+"""A provider as the engine uses it: a contract, an account, and the requests that follow from both.
+
+The wire of a provider that is described by its contract alone needs no code of its own; reAPI is one.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from onetake.config import ProviderSettings
+from onetake.domain import answers
+from onetake.domain.canonical import digest, to_wire_json
+from onetake.domain.contract import Contract, parse_contract
+from onetake.domain.errors import ProviderError, RecipeError
+from onetake.domain.jsonvalue import Json
+from onetake.domain.wire import WireRequest
+from onetake.providers.transport import Credential
+
+_JSON = (("Content-Type", "application/json"), ("Accept", "application/json"))
+_ASK = (("Accept", "application/json"),)
+
+DEFAULT_ORIGINS = {"reapi": "https://reapi.ai"}
+"""Where each provider answers unless the settings say otherwise."""
+
+
+@cache
+def load_contract(provider: str) -> Contract:
+    """The contract that ships for a provider.
+
+    Raises:
+        RecipeError: there is none, or its file is wrong.
+    """
+    file = files("onetake.providers") / "contracts" / f"{provider}.toml"
+    if not provider.isidentifier() or not file.is_file():
+        raise RecipeError(f"There is no provider {provider!r}; known: {', '.join(list_contracts())}.")
+    table = tomllib.loads(file.read_text("utf-8"))
+    return parse_contract(table, source=f"{provider}.toml", version=digest(_plain(table))[:16])
+
+
+def list_contracts() -> list[str]:
+    """The providers that have a contract."""
+    folder = files("onetake.providers") / "contracts"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def _plain(table: object) -> object:
+    """The table with dates as text, so that it can be hashed."""
+    if isinstance(table, dict):
+        return {key: _plain(value) for key, value in table.items()}
+    if isinstance(table, list):
+        return [_plain(value) for value in table]
+    return table if isinstance(table, str | int | float | bool) else str(table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """One provider account. Its key is in `settings` and leaves only as a `Credential`."""
+
+    name: str
+    contract: Contract
+    settings: ProviderSettings
+
+    @classmethod
+    def of(cls, name: str, settings: ProviderSettings) -> "Adapter":
+        """The adapter for a provider that has a contract.
+
+        Raises:
+            RecipeError: it has none.
+        """
+        return cls(name=name, contract=load_contract(name), settings=settings)
+
+    @property
+    def origin(self) -> str:
+        """Where the provider answers."""
+        return self.settings.base_url or DEFAULT_ORIGINS[self.name]
+
+    def has_key(self) -> bool:
+        """Whether a key was set."""
+        return bool(self.settings.api_key.get_secret_value())
+
+    def credential(self) -> Credential:
+        """Our key as a header.
+
+        Raises:
+            ProviderError: no key was set.
+        """
+        if not self.has_key():
+            raise ProviderError(f"No key for {self.name}: set ONETAKE_PROVIDERS__{self.name.upper()}__API_KEY.")
+        value = self.contract.auth_format.replace("{key}", self.settings.api_key.get_secret_value())
+        return Credential(header=self.contract.auth_header, value=value)
+
+    def submit_request(self, operation: str, body: Json) -> WireRequest:
+        """The paid POST of a frozen body, as bytes."""
+        path = self.contract.operation(operation).path
+        return WireRequest(method="POST", url=self.origin + path, headers=_JSON, body=to_wire_json(body))
+
+    def locator(self, accepted: answers.Accepted) -> str:
+        """The address to poll, to be saved with the ref: what the answer named, else the contract's path."""
+        return accepted.locator or self.origin + answers.poll_path(self.contract, accepted.ref)
+
+    def poll_request(self, locator: str) -> WireRequest:
+        """The free GET that asks about a saved ref."""
+        return WireRequest(method="GET", url=locator, headers=_ASK)
+
+    def models_request(self) -> WireRequest:
+        """The free GET that asks which models our key is offered."""
+        return WireRequest(method="GET", url=self.origin + self.contract.models_path, headers=_ASK)

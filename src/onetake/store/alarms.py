@@ -1,0 +1,41 @@
+"""Alarms: what a person should know of. They change no state; one of a kind may stand on each subject."""
+
+from onetake.clock import Clock, new_id
+from onetake.domain.states import AlarmKind
+from onetake.store.database import Row, Tx
+
+
+def raise_(tx: Tx, clock: Clock, kind: AlarmKind, subject: str, *, job_id: str | None, detail: str) -> bool:
+    """Whether the alarm is new; one that already stands stays as it is."""
+    return bool(
+        tx.do(
+            "INSERT INTO alarms (id, kind, subject, job_id, detail, since)"
+            " VALUES (:id, :kind, :subject, :job, :detail, :now) ON CONFLICT DO NOTHING",
+            {
+                "id": new_id("alm", clock),
+                "kind": kind,
+                "subject": subject,
+                "job": job_id,
+                "detail": detail,
+                "now": tx.now_us,
+            },
+        )
+    )
+
+
+def clear(tx: Tx, subject: str, *kinds: AlarmKind) -> int:
+    """How many of these alarms stood on the subject and are now cleared; with no kind named, all of them."""
+    picked = "" if not kinds else f" AND kind IN ({', '.join(repr(str(kind)) for kind in kinds)})"
+    return tx.do(
+        f"UPDATE alarms SET cleared_at = :now WHERE subject = :subject AND cleared_at IS NULL{picked}",
+        {"now": tx.now_us, "subject": subject},
+    )
+
+
+def list_open(tx: Tx, *, job_id: str | None = None) -> list[Row]:
+    """The standing alarms, oldest first; of one job, if named."""
+    picked = "" if job_id is None else " AND job_id = :job"
+    return tx.all(
+        f"SELECT kind, subject, job_id, detail, since FROM alarms WHERE cleared_at IS NULL{picked} ORDER BY since, id",
+        {"job": job_id} if job_id else {},
+    )

@@ -1,0 +1,82 @@
+"""Cases: doubts that need resolving, with their evidence and the decisions taken on them."""
+
+import json
+from collections.abc import Mapping
+
+from onetake.clock import Clock, new_id
+from onetake.domain.events import CaseEvent
+from onetake.domain.states import CaseKind, CaseState
+from onetake.domain.transitions import CASE, Repeat
+from onetake.store.database import Row, Tx
+
+
+def open_(tx: Tx, clock: Clock, kind: CaseKind, *, job_id: str, step_id: str, attempt_id: str) -> str | None:
+    """The new case's id; None if one of this kind is already open on the attempt."""
+    case_id = new_id("cas", clock)
+    made = tx.do(
+        "INSERT INTO cases (id, kind, state, job_id, step_id, attempt_id, opened_at)"
+        " VALUES (:id, :kind, 'open', :job, :step, :attempt, :now) ON CONFLICT DO NOTHING",
+        {"id": case_id, "kind": kind, "job": job_id, "step": step_id, "attempt": attempt_id, "now": tx.now_us},
+    )
+    return case_id if made else None
+
+
+def find_open(tx: Tx, attempt_id: str, kind: CaseKind | None = None) -> list[Row]:
+    """The open cases on an attempt, of one kind if named."""
+    rows = tx.all(
+        "SELECT id, kind, state, opened_at FROM cases WHERE attempt_id = :attempt AND state = 'open'"
+        " ORDER BY opened_at",
+        {"attempt": attempt_id},
+    )
+    return [row for row in rows if kind is None or row["kind"] == kind]
+
+
+def list_of_job(tx: Tx, job_id: str) -> list[Row]:
+    """Every case of a job, oldest first."""
+    return tx.all(
+        "SELECT c.id, c.kind, c.state, c.opened_at, c.closed_at, s.name AS step, a.no AS attempt_no FROM cases c"
+        " LEFT JOIN steps s ON s.id = c.step_id LEFT JOIN attempts a ON a.id = c.attempt_id"
+        " WHERE c.job_id = :job ORDER BY c.opened_at, c.id",
+        {"job": job_id},
+    )
+
+
+def add_evidence(tx: Tx, clock: Clock, case_id: str, kind: str, body: Mapping[str, object], *, actor: str) -> None:
+    """Append what became known."""
+    tx.do(
+        "INSERT INTO evidence (id, case_id, kind, body, actor, created_at)"
+        " VALUES (:id, :case, :kind, :body, :actor, :now)",
+        {
+            "id": new_id("evi", clock),
+            "case": case_id,
+            "kind": kind,
+            "body": json.dumps(body, ensure_ascii=False, allow_nan=False),
+            "actor": actor,
+            "now": tx.now_us,
+        },
+    )
+
+
+def close(tx: Tx, clock: Clock, case_id: str, event: CaseEvent, *, actor: str, reason: str) -> bool:
+    """Whether the case was open and is now decided; the decision is appended."""
+    after = CASE.after(CaseState.OPEN, event)
+    if isinstance(after, Repeat):
+        return False
+    moved = tx.do(
+        "UPDATE cases SET state = :state, closed_at = :now WHERE id = :id AND state = 'open'",
+        {"state": after.to, "now": tx.now_us, "id": case_id},
+    )
+    if moved:
+        tx.do(
+            "INSERT INTO decisions (id, case_id, decision, reason, actor, created_at)"
+            " VALUES (:id, :case, :decision, :reason, :actor, :now)",
+            {
+                "id": new_id("dec", clock),
+                "case": case_id,
+                "decision": after.to,
+                "reason": reason,
+                "actor": actor,
+                "now": tx.now_us,
+            },
+        )
+    return bool(moved)

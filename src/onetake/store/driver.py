@@ -1,0 +1,23 @@
+"""Which SQLite library this process uses, for everything, migrations included.
+
+Two SQLite libraries on one file in one process lose updates (each keeps its own idea of the file's locks), so
+this is the only module that imports one. The default install brings pysqlite3 with a current SQLite on Linux
+x86-64; elsewhere Python's own is used. Before 3.51.3 SQLite can corrupt a WAL database when two connections
+write and checkpoint at the same instant (sqlite.org/wal.html, "The WAL-Reset Bug"), so there a second
+process that writes is refused: see `needs_single_process`.
+"""
+
+try:
+    import pysqlite3.dbapi2 as sqlite
+except ImportError:  # no wheel for this platform
+    import sqlite3 as sqlite
+
+SAFE_VERSION = (3, 51, 3)
+
+
+def needs_single_process(version: tuple[int, ...] = tuple(sqlite.sqlite_version_info)) -> bool:
+    """Whether this SQLite may only be used by one writing process at a time."""
+    return version < SAFE_VERSION
+
+
+__all__ = ["SAFE_VERSION", "needs_single_process", "sqlite"]

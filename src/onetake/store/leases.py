@@ -1,0 +1,126 @@
+"""Who may write what, and until when: claims of ready steps, leases on attempts, and what a dead owner leaves.
+
+Two kinds of lease. An attempt that is being submitted carries an end of its own (`lease_until`), as long as
+the POST may take plus a margin. Everything else that a worker holds ends with the worker's row, which one
+UPDATE renews. Each change of hands raises the attempt's `token`; a write that names an old token changes nothing.
+"""
+
+from dataclasses import dataclass
+
+from onetake.store.database import Tx
+from onetake.store.steps import Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """An attempt that a worker has leased to poll or to collect.
+
+    Attributes:
+        token: names this lease in every write.
+        ref, locator: the provider's id and the path or address to poll.
+        accepted_at: when the id was saved, in microseconds since 1970.
+        not_before: no poll before this moment, if one was set.
+        deadline_at: when an alarm is due, if the recipe says so.
+        is_queued: the provider last said so.
+        has_alarms: an alarm stands on it, to be cleared when it does well.
+    """
+
+    attempt_id: str
+    step_id: str
+    job_id: str
+    state: str
+    worker_id: str
+    token: int
+    provider: str
+    operation: str
+    slot: str
+    ref: str
+    locator: str
+    accepted_at: int
+    not_before: int | None
+    deadline_at: int | None
+    is_queued: bool
+    has_alarms: bool
+
+
+def list_ready(tx: Tx, *, limit: int, closed: frozenset[str]) -> list[Step]:
+    """Steps that may be claimed now, oldest first; none of a provider in `closed`."""
+    rows = tx.all(
+        "SELECT * FROM steps WHERE state = 'ready' AND kind = 'generate'"
+        " AND (not_before IS NULL OR not_before <= :now) ORDER BY created_at, position LIMIT :limit",
+        {"now": tx.now_us, "limit": limit + 100 * len(closed)},
+    )
+    return [step for step in map(Step.of, rows) if step.provider not in closed][:limit]
+
+
+_ORPHANS = (
+    "SELECT a.id FROM attempts a LEFT JOIN workers w ON w.id = a.worker_id"
+    " WHERE a.ended_at IS NULL AND a.state IN ('processing', 'collecting')"
+    " AND (w.id IS NULL OR (w.lease_until <= :now AND w.id <> :worker))"
+)
+
+
+def is_any_orphan(tx: Tx, worker_id: str) -> bool:
+    """Whether a submit was lost, or an attempt waits that nobody alive holds."""
+    if list_lost_submits(tx, limit=1):
+        return True
+    return tx.one(f"{_ORPHANS} LIMIT 1", {"now": tx.now_us, "worker": worker_id}) is not None
+
+
+def lease_open(tx: Tx, worker_id: str, *, limit: int) -> list[Watched]:
+    """Attempts that nobody alive holds and that wait for the provider or for their files; now this worker's."""
+    taken = tx.all(
+        "UPDATE attempts SET worker_id = :worker, token = token + 1, lease_until = NULL"
+        f" WHERE id IN ({_ORPHANS} ORDER BY a.created_at LIMIT :limit) RETURNING id",
+        {"worker": worker_id, "now": tx.now_us, "limit": limit},
+    )
+    return [watched(tx, row["id"]) for row in taken]
+
+
+def watched(tx: Tx, attempt_id: str) -> Watched:
+    """The attempt as its holder sees it."""
+    row = tx.one(
+        "SELECT a.id AS attempt_id, a.step_id, a.job_id, a.state, coalesce(a.worker_id, '') AS worker_id,"
+        " a.token, a.provider, a.operation, a.slot, r.ref,"
+        " r.locator, a.accepted_at, a.not_before, a.accepted_at + s.deadline_s * 1000000 AS deadline_at, a.is_queued,"
+        " EXISTS (SELECT 1 FROM alarms m WHERE m.subject = a.id AND m.cleared_at IS NULL) AS has_alarms"
+        " FROM attempts a JOIN steps s ON s.id = a.step_id JOIN refs r ON r.id = a.ref_id WHERE a.id = :id",
+        {"id": attempt_id},
+    )
+    if row is None:
+        raise LookupError(attempt_id)
+    return Watched(**{**row, "is_queued": bool(row["is_queued"]), "has_alarms": bool(row["has_alarms"])})
+
+
+def find_held(tx: Tx, attempt_id: str, worker_id: str) -> Watched | None:
+    """The attempt, if it waits for the provider and this worker holds it."""
+    held = watched(tx, attempt_id)
+    return held if held.worker_id == worker_id and held.state == "processing" else None
+
+
+def holds(tx: Tx, attempt_id: str, worker_id: str, token: int) -> bool:
+    """Whether the lease that `token` names is still this worker's."""
+    row = tx.one(
+        "SELECT 1 AS held FROM attempts WHERE id = :id AND worker_id = :worker AND token = :token",
+        {"id": attempt_id, "worker": worker_id, "token": token},
+    )
+    return row is not None
+
+
+def list_lost_submits(tx: Tx, *, limit: int) -> list[str]:
+    """Attempts whose submitting lease ran out: their owner is dead or silent."""
+    rows = tx.all(
+        "SELECT id FROM attempts WHERE ended_at IS NULL AND state = 'submitting' AND lease_until <= :now"
+        " ORDER BY lease_until LIMIT :limit",
+        {"now": tx.now_us, "limit": limit},
+    )
+    return [row["id"] for row in rows]
+
+
+def release(tx: Tx, attempt_id: str, worker_id: str, token: int) -> None:
+    """Let go of an attempt, so that another worker may take it."""
+    tx.do(
+        "UPDATE attempts SET worker_id = NULL, token = token + 1"
+        " WHERE id = :id AND worker_id = :worker AND token = :token AND state IN ('processing', 'collecting')",
+        {"id": attempt_id, "worker": worker_id, "token": token},
+    )

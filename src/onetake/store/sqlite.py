@@ -1,0 +1,269 @@
+"""SQLite behind one writer thread with group commit, and one reader.
+
+Theory of operation. All writes of a process go through one connection in one thread. It takes what waits in
+its queue, at most `GROUP_MAX` operations, into one `BEGIN IMMEDIATE` .. `COMMIT`: the transaction that writes
+starts as a writer, so it waits for its turn instead of failing on a snapshot upgrade, and fifty waiting
+tasks pay for one fsync. Several processes may have the file open; each waits up to `BUSY_MS` for the other.
+Durability is WAL with synchronous=FULL: what `write` returned survives a power cut.
+
+`InlineDatabase` runs the same connection without threads, for tests and simulation.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from onetake.clock import Clock
+from onetake.domain.errors import DatabaseError
+from onetake.store.database import ConstraintError, Row, Tx
+from onetake.store.driver import needs_single_process, sqlite
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+GROUP_MAX = 64
+"""Operations in one transaction: past about 64 a commit's cost is spread thin enough (measured in the trial)."""
+
+BUSY_MS = 60_000
+"""How long to wait for another process's write transaction. They take milliseconds; a minute means trouble."""
+
+
+class SqliteConnection:
+    """One connection with our settings. Implements `Tx`; not for use by two threads at once."""
+
+    def __init__(self, path: Path, clock: Clock, *, is_reader: bool = False) -> None:
+        self._path, self._clock, self._now_us = path, clock, 0
+        with self._translated():
+            self._raw = sqlite.connect(str(path), isolation_level=None, check_same_thread=False)
+            self._raw.create_function("onetake_now", 0, clock.now_us)
+            self._raw.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            self._raw.execute("PRAGMA foreign_keys = ON")
+            if is_reader:
+                self._raw.execute("PRAGMA query_only = ON")
+            else:
+                self._raw.execute("PRAGMA journal_mode = WAL")
+                self._raw.execute("PRAGMA synchronous = FULL")
+
+    @property
+    def now_us(self) -> int:
+        """The database's clock, read once per transaction."""
+        if not self._now_us:
+            self._now_us = int(self._raw.execute("SELECT onetake_now()").fetchone()[0])
+        return self._now_us
+
+    def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
+        """Every row that the statement gives."""
+        cursor = self._run(sql, params)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def one(self, sql: str, params: Mapping[str, object] | None = None) -> Row | None:
+        """The first row, or None."""
+        rows = self.all(sql, params)
+        return rows[0] if rows else None
+
+    def do(self, sql: str, params: Mapping[str, object] | None = None) -> int:
+        """How many rows the statement changed."""
+        return int(self._run(sql, params).rowcount)
+
+    def _run(self, sql: str, params: Mapping[str, object] | None) -> Any:  # noqa: ANN401 - a driver's cursor
+        try:
+            return self._raw.execute(sql, params or {})
+        except sqlite.IntegrityError as error:
+            raise ConstraintError(str(error)) from error
+
+    @contextlib.contextmanager
+    def transaction(self, begin: str) -> Iterator[Tx]:
+        """A transaction that commits at the end, or leaves nothing."""
+        with self._translated():
+            self._now_us = 0
+            self._raw.execute(begin)
+            try:
+                yield self
+                self._raw.execute("COMMIT")
+            except BaseException:
+                if self._raw.in_transaction:
+                    self._raw.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """The driver's errors as one sentence: what, where, how to fix."""
+        try:
+            yield
+        except sqlite.DatabaseError as error:
+            raise DatabaseError(f"{_sentence(str(error), self._path)} Nothing was lost.") from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._raw.close()
+
+
+def _sentence(reason: str, path: Path) -> str:
+    told = {
+        "unable to open": f"The database {path} can't be opened: check that its folder exists and may be written.",
+        "readonly": f"The database {path} can't be written: check the permissions of the file and of its folder.",
+        "disk is full": f"The disk that holds the database {path} is full: free some space.",
+        "disk I/O": f"The disk that holds the database {path} reports an error or is full: check it.",
+        "locked": f"The database {path} is locked by another program (waited {BUSY_MS // 1000} s): close that program.",
+        "not a database": f"The file {path} isn't a SQLite database: name another in ONETAKE_DATABASE_URL.",
+        "malformed": f"The database {path} is damaged: restore it from a backup.",
+        "no such table": f"The database {path} has no tables yet: run `onetake migrate`.",
+    }
+    return next((text for word, text in told.items() if word in reason), f"The database {path} says: {reason}.")
+
+
+@dataclass(slots=True)
+class _Call:
+    op: Callable[[Tx], Any]
+    future: "asyncio.Future[Any]"
+    result: Any = None
+    error: BaseException | None = None
+
+    def settle(self) -> None:
+        if self.future.cancelled():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class _Lane:
+    """A thread that owns one connection and runs the calls handed to it, in groups."""
+
+    def __init__(self, connection: SqliteConnection, begin: str, name: str) -> None:
+        self._connection, self._begin = connection, begin
+        self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._thread.start()
+
+    async def call(self, op: Callable[[Tx], T]) -> T:
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put(_Call(op, future))
+        return await future
+
+    async def aclose(self) -> None:
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _serve(self) -> None:
+        is_open = True
+        while is_open:
+            group, is_open = self._group()
+            if not group:
+                continue
+            self._run(group)
+            for loop in {call.future.get_loop() for call in group}:
+                mine = [call for call in group if call.future.get_loop() is loop]
+                with contextlib.suppress(RuntimeError):  # that loop was closed: nobody waits there any more
+                    loop.call_soon_threadsafe(_settle, mine)
+        self._connection.close()
+
+    def _group(self) -> tuple[list[_Call], bool]:
+        first = self._queue.get()
+        if first is None:
+            return [], False
+        group = [first]
+        while len(group) < GROUP_MAX:
+            try:
+                call = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if call is None:
+                return group, False
+            group.append(call)
+        return group, True
+
+    def _run(self, group: list[_Call]) -> None:
+        """One transaction for all; if one raises or the commit fails, one for each."""
+        try:
+            with self._connection.transaction(self._begin) as tx:
+                for call in group:
+                    call.result = call.op(tx)
+        except Exception as error:  # noqa: BLE001 - handed to the caller who waits
+            if len(group) == 1:
+                group[0].error = error
+                return
+            for call in group:
+                self._run([call])
+
+
+def _settle(calls: list[_Call]) -> None:
+    for call in calls:
+        call.settle()
+
+
+class SqliteDatabase:
+    """An open SQLite file, for any number of tasks; other processes may have it open too."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Open the file, making it if need be.
+
+        Raises:
+            DatabaseError: it can't be opened, or this SQLite is too old to share it and another process has it.
+        """
+        self._lock = _lock_alone(path) if needs_single_process() else None
+        self._writer = _Lane(SqliteConnection(path, clock), "BEGIN IMMEDIATE", "onetake-writer")
+        self._reader = _Lane(SqliteConnection(path, clock, is_reader=True), "BEGIN", "onetake-reader")
+
+    async def write(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The operation's result, committed."""
+        return await self._writer.call(lambda tx: op(tx, *args, **kwargs))
+
+    async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The operation's result, from one snapshot."""
+        return await self._reader.call(lambda tx: op(tx, *args, **kwargs))
+
+    async def aclose(self) -> None:
+        """Finish what was handed in, then close."""
+        await self._reader.aclose()
+        await self._writer.aclose()
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+class InlineDatabase:
+    """The same file without threads: every operation runs where it is called, in a transaction of its own."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._connection = SqliteConnection(path, clock)
+
+    async def write(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The operation's result, committed."""
+        with self._connection.transaction("BEGIN IMMEDIATE") as tx:
+            return op(tx, *args, **kwargs)
+
+    async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The operation's result, from one snapshot."""
+        with self._connection.transaction("BEGIN") as tx:
+            return op(tx, *args, **kwargs)
+
+    async def aclose(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+def _lock_alone(path: Path) -> int:
+    """Hold the file `PATH.lock` for as long as the process lives.
+
+    Raises:
+        DatabaseError: another process holds it.
+    """
+    handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise DatabaseError(
+            f"Another process has {path} open, and SQLite {sqlite.sqlite_version} can't share it safely:"
+            " stop that process, or install a SQLite of at least 3.51.3 (`pip install pysqlite3`)."
+        ) from None
+    return handle

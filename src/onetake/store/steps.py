@@ -1,0 +1,124 @@
+"""Steps: the orders of a job. Every change names the version that was read and loses if it is gone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onetake.domain.events import StepEvent
+from onetake.domain.states import StepState, WaitReason
+from onetake.domain.transitions import STEP, Repeat
+from onetake.store.database import Row, Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A paid step as it was read; `version` fences writes. Times are microseconds since 1970."""
+
+    id: str
+    job_id: str
+    name: str
+    state: StepState
+    waiting_for: WaitReason | None
+    provider: str
+    operation: str
+    model: str
+    not_before: int | None
+    deadline_s: int | None
+    attempts: int
+    repeats: int
+    repeats_since: int | None
+    replacements: int
+    current_attempt_id: str | None
+    request_hash: str | None
+    version: int
+
+    @classmethod
+    def of(cls, row: Row) -> "Step":
+        """The step in a row."""
+        names = cls.__slots__
+        picked: dict[str, Any] = {name: row[name] for name in names}
+        picked["state"] = StepState(row["state"])
+        picked["waiting_for"] = None if row["waiting_for"] is None else WaitReason(row["waiting_for"])
+        return cls(**picked)
+
+
+def insert(
+    tx: Tx,
+    *,
+    step_id: str,
+    job_id: str,
+    name: str,
+    position: int,
+    provider: str,
+    operation: str,
+    model: str,
+    deadline_s: int,
+) -> None:
+    """A paid step that waits for what it needs."""
+    tx.do(
+        "INSERT INTO steps (id, job_id, name, position, kind, state, waiting_for, provider, operation, model,"
+        " deadline_s, created_at, updated_at) VALUES (:id, :job, :name, :position, 'generate', 'waiting', 'needs', :provider,"
+        " :operation, :model, :deadline, :now, :now)",
+        {
+            "id": step_id,
+            "job": job_id,
+            "name": name,
+            "position": position,
+            "provider": provider,
+            "operation": operation,
+            "model": model,
+            "deadline": deadline_s,
+            "now": tx.now_us,
+        },
+    )
+
+
+def freeze(tx: Tx, step_id: str, *, meaning: str, request_hash: str) -> None:
+    """Keep what the step orders for ever; its hash goes onto the step.
+
+    The meaning has digests where the body has addresses, so an address can be renewed and the order stays the same.
+    """
+    tx.do(
+        "INSERT INTO step_requests (step_id, meaning, frozen_at) VALUES (:id, :meaning, :now)",
+        {"id": step_id, "meaning": meaning, "now": tx.now_us},
+    )
+    tx.do(
+        "UPDATE steps SET request_hash = :hash WHERE id = :id AND request_hash IS NULL",
+        {"id": step_id, "hash": request_hash},
+    )
+
+
+def get(tx: Tx, step_id: str) -> Step:
+    """The step of that id."""
+    row = tx.one("SELECT * FROM steps WHERE id = :id", {"id": step_id})
+    if row is None:
+        raise LookupError(step_id)
+    return Step.of(row)
+
+
+def list_of_job(tx: Tx, job_id: str) -> list[Step]:
+    """The job's paid steps in the recipe's order."""
+    rows = tx.all("SELECT * FROM steps WHERE job_id = :job AND kind = 'generate' ORDER BY position", {"job": job_id})
+    return [Step.of(row) for row in rows]
+
+
+def advance(tx: Tx, step: Step, event: StepEvent, changes: Mapping[str, object] | None = None) -> StepState | None:
+    """The state that the step moved to; None if the event changes nothing or the version is gone.
+
+    Args:
+        tx: whose transaction it is part of.
+        step: as it was read.
+        event: what happened to it.
+        changes: other columns that change with the state.
+    """
+    after = STEP.after(step.state, event)
+    if isinstance(after, Repeat):
+        return None
+    values = {"waiting_for": None, "not_before": None, **(changes or {})}
+    assignments = "".join(f", {name} = :{name}" for name in values)
+    moved = tx.do(
+        f"UPDATE steps SET state = :to, version = version + 1, updated_at = :now{assignments}"
+        " WHERE id = :id AND version = :version AND state = :from",
+        {"to": after.to, "now": tx.now_us, "id": step.id, "version": step.version, "from": step.state, **values},
+    )
+    return after.to if moved else None

@@ -1,0 +1,152 @@
+"""What people and programs read: lists and single jobs, from the rows as they stand."""
+
+from collections.abc import Iterable
+
+from onetake.domain.projection import StepView, state_of, status_of
+from onetake.domain.states import AttemptState, JobState, StepState, WaitReason
+from onetake.store import alarms, artifacts, cases, journal, ledger
+from onetake.store.database import Row, Tx
+
+LONG_WAIT_US = 60_000_000
+"""What `--until-idle` doesn't wait for: a minute."""
+
+_STEPS = (
+    "SELECT s.id, s.job_id, s.name, s.state, s.waiting_for, s.provider, s.operation, s.model, s.request_hash,"
+    " s.attempts, s.not_before, s.updated_at, a.id AS attempt_id, a.no AS attempt_no, a.state AS attempt, a.is_queued, a.charged,"
+    " a.error_category, a.error_code, a.error_message, a.accepted_at, a.updated_at AS attempt_updated_at, r.ref,"
+    " coalesce(a.lease_until, CASE WHEN a.state IN ('processing', 'collecting') THEN w.lease_until END) AS lease_until,"
+    " EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open') AS has_case"
+    " FROM steps s LEFT JOIN attempts a ON a.id = s.current_attempt_id LEFT JOIN refs r ON r.id = a.ref_id"
+    " LEFT JOIN workers w ON w.id = a.worker_id"
+)
+
+
+def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
+    """Whether something remains that a worker can do within a minute, without a person.
+
+    Args:
+        tx: a snapshot.
+        closed: providers that take no submits now; steps for them don't count.
+    """
+    soon = tx.now_us + LONG_WAIT_US
+    row = tx.one(
+        "SELECT 1 AS found FROM attempts a WHERE a.ended_at IS NULL AND (a.state = 'submitting' OR ("
+        " a.state IN ('processing', 'collecting') AND (a.not_before IS NULL OR a.not_before <= :soon)"
+        " AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open'))) LIMIT 1",
+        {"soon": soon},
+    )
+    if row is not None:
+        return True
+    rows = tx.all(
+        "SELECT DISTINCT provider FROM steps WHERE state = 'ready' AND kind = 'generate'"
+        " AND (not_before IS NULL OR not_before <= :soon)",
+        {"soon": soon},
+    )
+    return bool({row["provider"] for row in rows} - set(closed))
+
+
+def list_jobs(tx: Tx, *, state: str | None = None, status: str | None = None, limit: int | None = None) -> list[Row]:
+    """Jobs, newest first, each as `onetake jobs list --json` prints it."""
+    rows = tx.all("SELECT * FROM jobs ORDER BY created_at DESC, id DESC")
+    by_job: dict[str, list[Row]] = {}
+    for step in tx.all(f"{_STEPS} ORDER BY s.job_id, s.position"):
+        by_job.setdefault(step["job_id"], []).append(step)
+    outputs: dict[str, list[Row]] = {}
+    for output in tx.all(
+        "SELECT o.job_id, s.name AS step, o.name AS output, o.state, a.digest, a.address, o.filled_at"
+        " FROM expected_outputs o JOIN steps s ON s.id = o.step_id LEFT JOIN artifacts a ON a.id = o.artifact_id"
+        " ORDER BY o.job_id, s.position, o.ordinal"
+    ):
+        outputs.setdefault(output["job_id"], []).append(output)
+    found = (_summary(row, by_job.get(row["id"], []), outputs.get(row["id"], [])) for row in rows)
+    picked = [job for job in found if state in (None, job["state"]) and status in (None, job["status"])]
+    return picked if limit is None else picked[:limit]
+
+
+def get_job(tx: Tx, job: Row) -> Row:
+    """One job whole: its summary, steps, attempts, money, cases and standing alarms."""
+    steps = tx.all(f"{_STEPS} WHERE s.job_id = :job ORDER BY s.position", {"job": job["id"]})
+    files = artifacts.list_files(tx, job["id"])
+    return {
+        **_summary(job, steps, files),
+        "expected": job["expected"],
+        "filled": job["filled"],
+        "steps": [_step(tx, step) for step in steps],
+        "money": {**ledger.money_of_job(tx, job["id"]), "unit": "credit"},
+        "cases": cases.list_of_job(tx, job["id"]),
+        "alarms": alarms.list_open(tx, job_id=job["id"]),
+        "cancel_requested_at": job["cancel_requested_at"],
+    }
+
+
+def _views(steps: list[Row]) -> list[StepView]:
+    return [
+        StepView(
+            name=step["name"],
+            state=StepState(step["state"]),
+            waiting_for=None if step["waiting_for"] is None else WaitReason(step["waiting_for"]),
+            attempt=None if step["attempt"] is None else AttemptState(step["attempt"]),
+            is_queued=bool(step["is_queued"]),
+            has_case=bool(step["has_case"]),
+        )
+        for step in steps
+    ]
+
+
+def _summary(job: Row, steps: list[Row], files: list[Row]) -> Row:
+    views = _views(steps)
+    last = next((step for step in reversed(steps) if step["error_code"]), None)
+    leases = [step["lease_until"] for step in steps if step["lease_until"] is not None]
+    return {
+        "id": job["id"],
+        "key": job["key"],
+        "state": state_of(JobState(job["state"]), views),
+        "status": str(status_of(JobState(job["state"]), views)),
+        "recipe": job["recipe_name"],
+        "recipe_version": job["recipe_version"],
+        "recipe_hash": job["recipe_hash"],
+        "request_hash": job["request_hash"],
+        "created_at": job["created_at"],
+        "updated_at": job["updated_at"],
+        "completed_at": job["completed_at"],
+        "lease_until": max(leases, default=None),
+        "refs": {step["name"]: step["ref"] for step in steps if step["ref"] is not None},
+        "outputs": [_output(row) for row in files],
+        "error_category": last["error_category"] if last else "",
+        "last_error": f"{last['name']}: {last['error_message'] or last['error_code']}" if last else "",
+    }
+
+
+def _output(row: Row) -> Row:
+    """An output without its address: signed addresses are for the engine alone."""
+    names = ("step", "output", "state", "digest", "media_type", "size_bytes", "measures", "filled_at")
+    return {name: row[name] for name in names if name in row}
+
+
+def _step(tx: Tx, step: Row) -> Row:
+    names = ("name", "state", "waiting_for", "provider", "operation", "model", "request_hash", "not_before")
+    return {**{name: step[name] for name in names}, "attempts": list_attempts(tx, step["id"])}
+
+
+def list_attempts(tx: Tx, step_id: str) -> list[Row]:
+    """A step's attempts with the outcome and receipt of each POST; no wire bytes, no addresses."""
+    return tx.all(
+        "SELECT a.no, a.state, r.ref, r.source, a.charged, a.error_category, a.error_code, a.error_message,"
+        " a.created_at, a.accepted_at, a.ended_at, d.n AS sends, d.outcome, d.status AS http_status, d.receipt FROM attempts a"
+        " LEFT JOIN refs r ON r.id = a.ref_id LEFT JOIN sends d ON d.attempt_id = a.id"
+        " AND d.n = (SELECT max(n) FROM sends WHERE attempt_id = a.id) WHERE a.step_id = :id ORDER BY a.no",
+        {"id": step_id},
+    )
+
+
+def list_journal(tx: Tx, job_id: str, *, after: int = 0) -> list[Row]:
+    """The job's journal after line number `after`."""
+    return journal.list_lines(tx, job_id, after=after)
+
+
+def count_by_status(tx: Tx) -> dict[str, int]:
+    """How many jobs stand in each status."""
+    counts: dict[str, int] = {}
+    for job in list_jobs(tx):
+        counts[job["status"]] = counts.get(job["status"], 0) + 1
+    return counts
