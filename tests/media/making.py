@@ -3,26 +3,36 @@
 import array
 import io
 import math
+import random
 import struct
 import zlib
 from fractions import Fraction
 from pathlib import Path
 
 import av
+from av.container import OutputContainer
+from av.video.stream import VideoStream
 from PIL import Image
 
+SIZE = (64, 48)
+SQUARE = Fraction(1)
+FPS = 12
 SOUND_RATE_HZ = 48_000
 SOUND_SAMPLES = 1024  # what AAC takes at a time
 
 
-def png(width_px: int = 64, height_px: int = 48, **options: object) -> bytes:
-    return picture("PNG", width_px, height_px, **options)
+def noise(seed: int) -> Image.Image:
+    """Nothing that compresses away, so that damage meets picture data wherever it falls; the same for one seed."""
+    return Image.frombytes("RGB", SIZE, random.Random(seed).randbytes(SIZE[0] * SIZE[1] * 3))
 
 
-def picture(form: str, width_px: int = 64, height_px: int = 48, **options: object) -> bytes:
-    """Noise, so that damage in the middle of the file meets picture data."""
+def png() -> bytes:
+    return picture("PNG")
+
+
+def picture(form: str, **options: object) -> bytes:
     out = io.BytesIO()
-    Image.effect_noise((width_px, height_px), 60).convert("RGB").save(out, form, **options)
+    noise(1).save(out, form, **options)
     return out.getvalue()
 
 
@@ -54,34 +64,43 @@ def clip(
     path: Path,
     *,
     frames: int = 12,
-    fps: int = 12,
     form: str = "mp4",
+    flags: str = "faststart",
     codec: str | None = "libx264",
     pixels: str = "yuv420p",
     sound: bool = False,
-    index_first: bool = True,
     rotation: int = 0,
-    pixel_ratio: Fraction | None = None,
+    pixel_ratio: Fraction = SQUARE,
 ) -> bytes:
-    """A clip of noise, 64 by 48, with a hum if wanted; its bytes, which are also in `path`."""
-    options = {"movflags": "faststart"} if index_first else {}
-    with av.open(path, "w", format=form, options=options) as out:
-        picture_track = out.add_stream(codec, rate=fps, options={"g": "6", "threads": "1"}) if codec else None
+    """A clip of noise at 12 pictures a second, with a hum if wanted; its bytes, which are also in `path`."""
+    with av.open(str(path), "w", format=form, options={"movflags": flags}) as out:
+        picture_track = _add_pictures(out, codec, pixels) if codec else None
         sound_track = out.add_stream("aac", rate=SOUND_RATE_HZ) if sound else None
         if picture_track:
-            picture_track.width, picture_track.height, picture_track.pix_fmt = 64, 48, pixels
             picture_track.set_display_rotation(rotation)
-            if pixel_ratio:
-                picture_track.sample_aspect_ratio = pixel_ratio
-            for _ in range(frames):
-                noise = Image.effect_noise((64, 48), 60).convert("RGB")
-                out.mux(picture_track.encode(av.VideoFrame.from_image(noise)))
+            picture_track.sample_aspect_ratio = pixel_ratio
+            for number in range(frames):
+                out.mux(picture_track.encode(_frame(number)))
             out.mux(picture_track.encode(None))
         if sound_track:
-            for number in range(SOUND_RATE_HZ * frames // fps // SOUND_SAMPLES):
+            for number in range(SOUND_RATE_HZ * frames // FPS // SOUND_SAMPLES):
                 out.mux(sound_track.encode(_hum(number)))
             out.mux(sound_track.encode(None))
     return path.read_bytes()
+
+
+def _add_pictures(out: OutputContainer, codec: str, pixels: str) -> VideoStream:
+    track = out.add_stream(codec, rate=FPS, options={"g": "6", "threads": "1"})
+    assert isinstance(track, VideoStream)
+    track.width, track.height = SIZE
+    track.pix_fmt = pixels
+    return track
+
+
+def _frame(number: int) -> av.VideoFrame:
+    frame = av.VideoFrame(*SIZE, "rgb24")
+    frame.planes[0].update(noise(number).tobytes())
+    return frame
 
 
 def _hum(number: int) -> av.AudioFrame:
@@ -96,7 +115,7 @@ def _hum(number: int) -> av.AudioFrame:
 
 def cut(source: Path, target: Path, start_s: Fraction) -> bytes:
     """The clip without its beginning, by an edit list: the packets stay, players don't show them."""
-    with av.open(source) as old, av.open(target, "w", format="mp4") as new:
+    with av.open(str(source)) as old, av.open(str(target), "w", format="mp4") as new:
         tracks = {stream.index: new.add_stream_from_template(stream) for stream in old.streams}
         for packet in old.demux():
             if packet.dts is None or packet.pts is None:
@@ -106,3 +125,9 @@ def cut(source: Path, target: Path, start_s: Fraction) -> bytes:
             packet.stream = tracks[packet.stream.index]
             new.mux(packet)
     return target.read_bytes()
+
+
+def packet_positions(path: Path) -> list[int]:
+    """Where the packets of the clip begin in the file."""
+    with av.open(str(path)) as container:
+        return [packet.pos for packet in container.demux() if packet.size and packet.pos is not None]

@@ -84,6 +84,11 @@ class Peer:
         """Take nothing more, so that the client's writes get stuck."""
         self._server.closing.wait(PATIENCE_S)
 
+    def end(self) -> None:
+        """Let the script find the end of the stream after what has come; called by another thread."""
+        with contextlib.suppress(OSError):  # it may be closed already
+            socket.socket.shutdown(self._connection, socket.SHUT_RD)  # not TLS's own, which would end the session
+
     def close(self) -> None:
         """Give the socket back."""
         self._connection.close()
@@ -110,6 +115,8 @@ class FaultServer:
 
     async def __aenter__(self) -> Self:
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._last_caller = socket.socket()
+        self._last_caller.bind(("127.0.0.1", 0))
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
         return self
@@ -118,10 +125,13 @@ class FaultServer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.closing.set()
-        with contextlib.suppress(OSError):  # not connected, says macOS, and wakes the thread all the same
-            self._listener.shutdown(socket.SHUT_RDWR)
+        self._last_caller.connect(self._listener.getsockname())  # behind all that still wait to be accepted
+        await asyncio.to_thread(self._threads[0].join, PATIENCE_S)  # not here: the client shares this loop
+        for peer in self.peers:
+            peer.end()
         for thread in self._threads:
-            await asyncio.to_thread(thread.join, PATIENCE_S)  # the client's loop must run on to close its side
+            await asyncio.to_thread(thread.join, PATIENCE_S)
+        self._last_caller.close()
         self._listener.close()
 
     async def request_arrives(self) -> None:
@@ -145,10 +155,10 @@ class FaultServer:
         return [line for line in everything.split(b"\r\n") if line.startswith(method.encode() + b" ")]
 
     def _accept(self) -> None:
-        while not self.closing.is_set():
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
+        while True:
+            connection, caller = self._listener.accept()
+            if caller == self._last_caller.getsockname():
+                connection.close()
                 return
             peer = Peer(connection, self)
             self.peers.append(peer)

@@ -1,18 +1,22 @@
 """What the transport promises beside the table of faults: the last check, giving up, exact bytes, and quiet GETs."""
 
 import asyncio
+import errno
 import os
 import resource
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
+import aiohttp
 import pytest
 import trustme
+from aiohttp.client_reqrep import ConnectionKey
 
 from onetake.clock import SystemClock
 from onetake.domain.wire import SendFault, SendPhase, WireRequest, WireResult
 from onetake.outbound import AddressRule
+from onetake.providers.faults import fault_of, words_of
 from onetake.providers.transport import Credential, HttpTransport
 from tests.providers.fault_server import PATIENCE_S, FaultServer, Peer
 
@@ -409,3 +413,13 @@ async def test_a_refused_address_is_not_sent() -> None:
         result = await post(transport, f"http://localhost:{server.port}/")
     assert (result.receipt.fault, result.receipt.phase) == (SendFault.ADDRESS_REFUSED, SendPhase.RESOLVED)
     assert server.peers == []
+
+
+def test_the_systems_own_connect_timeout_is_a_connect_timeout() -> None:
+    """After two minutes and more, so not waited for: Linux gives up on a connection with ETIMEDOUT."""
+    where = ConnectionKey("127.0.0.1", 80, is_ssl=False, ssl=True, proxy=None, proxy_auth=None, proxy_headers_hash=None)
+    trouble = aiohttp.ClientConnectorError(
+        where, TimeoutError(errno.ETIMEDOUT, "Connect call failed ('127.0.0.1', 80)")
+    )
+    assert fault_of(trouble, is_tls=False) is SendFault.CONNECT_TIMEOUT
+    assert words_of(trouble) == "ClientConnectorError ETIMEDOUT"

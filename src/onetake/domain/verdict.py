@@ -54,7 +54,7 @@ def _picture_rows(spec: OutputSpec, measures: Measures) -> Iterator[_Row]:
     if spec.ratio is not None:
         wide, high = (float(part) for part in spec.ratio.split(":"))
         is_near = size is not None and abs(size[0] * high - size[1] * wide) <= spec.ratio_tolerance * size[1] * wide
-        yield _Row("ratio", is_near, f"{spec.ratio} within {spec.ratio_tolerance:.0%}", found)
+        yield _Row("ratio", is_near, f"{spec.ratio} within {spec.ratio_tolerance * 100:g} %", found)
     if spec.short_side_px_min is not None:
         is_long = size is not None and min(size) >= spec.short_side_px_min
         yield _Row("short side", is_long, f"at least {spec.short_side_px_min} px", found)
@@ -68,7 +68,7 @@ def _time_rows(spec: OutputSpec, measures: Measures) -> Iterator[_Row]:
         yield _Row("duration", is_near, wanted, None if found is None else f"{found} ms")
     if spec.fps is not None:
         is_near = measures.fps is not None and abs(measures.fps - spec.fps) <= spec.fps * _FPS_TOLERANCE
-        yield _Row("frame rate", is_near, f"{spec.fps:g} per second within {_FPS_TOLERANCE:.0%}", measures.fps)
+        yield _Row("frame rate", is_near, f"{spec.fps:g} per second within {_FPS_TOLERANCE * 100:g} %", measures.fps)
 
 
 def _codec_rows(spec: OutputSpec, measures: Measures) -> Iterator[_Row]:

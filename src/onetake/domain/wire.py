@@ -49,7 +49,6 @@ class SendFault(enum.StrEnum):
     BAD_URL = "bad_url"
     RESET = "reset"
     DISCONNECTED = "disconnected"
-    READ_TIMEOUT = "read_timeout"
     DEADLINE = "deadline"
     TRUNCATED = "truncated"
     GARBAGE = "garbage"

@@ -30,6 +30,7 @@ class Watcher:
     def __init__(self, parts: Parts, tasks: asyncio.TaskGroup) -> None:
         self._parts, self._tasks = parts, tasks
         self._schedule = Schedule()
+        self._latest: dict[str, Watch] = {}
         self._polls = asyncio.Semaphore(parts.settings.worker.polls)
         self._downloads = asyncio.Semaphore(parts.settings.worker.downloads)
         self._changed = asyncio.Event()
@@ -48,17 +49,21 @@ class Watcher:
             wait_s = clock.uniform(0, min(settings.poll_interval_s, wait_s + 1.0))
         if held.not_before is not None:
             wait_s = max(wait_s, (held.not_before - clock.now_us()) / 1e6)
-        self._schedule.add(Watch(held=held), clock.monotonic_s() + wait_s)
+        watch = self._latest[held.attempt_id] = Watch(held=held)
+        self._schedule.add(watch, clock.monotonic_s() + wait_s)
         self._changed.set()
 
     def forget(self) -> None:
         """Drop everything: the lease on it is gone."""
         self._schedule.clear()
+        self._latest.clear()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Visit what is due until told to stop; visits under way are then finished by the caller's task group."""
         while not stop.is_set():
             for watch in self._schedule.due(self._parts.clock.monotonic_s()):
+                if self._latest.get(watch.held.attempt_id) is not watch:
+                    continue  # leased anew since: the newer watch goes on
                 task = self._tasks.create_task(self._visit(watch))
                 self._visiting.add(task)
                 task.add_done_callback(self._visiting.discard)
@@ -85,7 +90,9 @@ class Watcher:
                 )
                 _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence, again_in_s=wait_s)
                 visit = Again(wait_s)
-        if not isinstance(visit, Over):
+        if isinstance(visit, Over):
+            self._latest.pop(watch.held.attempt_id, None)
+        else:
             self._schedule.add(watch, self._parts.clock.monotonic_s() + visit.after_s)
             self._changed.set()
 

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from onetake.domain.outputs import Measures
-from onetake.media.findings import MEMORY_BYTES_MAX, DecodeFault, Undecodable, UndecodableError
+from onetake.media.findings import MEMORY_BYTES_MAX, VIDEO_HINT, DecodeFault, Undecodable, UndecodableError
 from onetake.media.images import measure_image
 from onetake.media.sniff import HEAD_BYTES, likeness_of, media_type_of
 
-_OPEN_FILES_MAX = 64  # Python, Pillow and PyAV have about 20 open while they load; the file itself is one more
+_OPEN_FILES_MAX = 32  # four pipes and the file; the rest is room for libraries that load others
 
 
 def main() -> None:
@@ -67,7 +67,9 @@ def _measure(file: BinaryIO) -> Measures:
     try:
         from onetake.media.video import measure_video  # noqa: PLC0415 - 18 MB that a child for pictures never loads
     except ImportError as error:
-        raise UndecodableError(DecodeFault.NO_DECODER, f"PyAV can't be loaded: {error}") from error
+        is_missing = isinstance(error, ModuleNotFoundError)
+        reason = VIDEO_HINT if is_missing else f"Clips are decoded by PyAV, which can't be loaded: {error}."
+        raise UndecodableError(DecodeFault.NO_DECODER, reason) from error
     return measure_video(file, media_type=media_type, size_bytes=size_bytes)
 
 

@@ -21,9 +21,9 @@ import pydantic
 import onetake
 from onetake.domain.errors import MediaError, StorageError
 from onetake.domain.outputs import Measures
-from onetake.media.findings import DecodeFault, Undecodable
+from onetake.media.findings import VIDEO_HINT, DecodeFault, Undecodable
 
-VIDEO_HINT = "Clips are decoded by PyAV, which isn't installed here: pip install 'onetake[video]'"
+__all__ = ["VIDEO_HINT", "DecodeFault", "Decoder", "Undecodable", "video_available"]
 
 _FILES_PER_CHILD = 1000
 """A leak of 100 KB a file in some decoder would cost 100 MB at most, and what a hostile file might have planted ends
@@ -76,7 +76,7 @@ class Decoder:
             timeout_s: for the decoding alone, waiting for a free child not counted.
 
         Raises:
-            MediaError: no child can be started, or the file is a clip and there is no PyAV.
+            MediaError: no child can be started, or the file is a clip and PyAV is missing or broken.
             StorageError: the file is not there or can't be read.
         """
         child = await self._idle.get()
@@ -100,7 +100,7 @@ class Decoder:
 def _delivered(found: Measures | Undecodable) -> Measures | Undecodable:
     match found:
         case Undecodable(fault=DecodeFault.NO_DECODER):
-            raise MediaError(VIDEO_HINT)
+            raise MediaError(found.reason)
         case Undecodable(fault=DecodeFault.UNREADABLE):
             raise StorageError(found.reason)
         case _:

@@ -192,10 +192,7 @@ async def _save(response: aiohttp.ClientResponse, into: Path, size_bytes_max: in
             await sink.take(chunk)
             if sink.size_bytes > size_bytes_max:
                 return too_large
-    if promised is not None and sink.size_bytes != promised:
-        detail = f"{sink.size_bytes} of {promised} bytes arrived"
-        return FetchFailed(kind=FetchFault.TRUNCATED, detail=detail)
-    return Fetched(
+    return Fetched(  # fewer bytes than Content-Length, or no last chunk, have raised a ClientPayloadError by now
         path=into,
         digest=sink.sha256.hexdigest(),
         size_bytes=sink.size_bytes,
@@ -276,6 +273,9 @@ def _failed(error: aiohttp.ClientError | OSError | ValueError) -> FetchFailed:
         return FetchFailed(kind=FetchFault.TIMEOUT, detail="not whole in time")
     if isinstance(error, aiohttp.ClientPayloadError):
         return FetchFailed(kind=FetchFault.TRUNCATED, detail="the connection ended in the middle of the body")
-    if isinstance(error, ValueError):  # aiohttp.InvalidURL is one
+    if isinstance(error, aiohttp.ClientResponseError):
+        return FetchFailed(kind=FetchFault.SERVER, detail="the server's answer is not HTTP")
+    # InvalidURL is both a ClientError and a ValueError; a refused certificate is both as well.
+    if isinstance(error, aiohttp.InvalidURL) or not isinstance(error, aiohttp.ClientError | OSError):
         return FetchFailed(kind=FetchFault.BAD_ADDRESS, detail="not a usable address")
     return FetchFailed(kind=FetchFault.NETWORK, detail=f"no answer ({type(error).__name__})")

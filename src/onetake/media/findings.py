@@ -13,6 +13,10 @@ MEMORY_BYTES_MAX = 1280 * 1024 * 1024
 pictures 335 MB, at 7680 x 4320 326 MB; HEVC 252 MB and AV1 214 MB at 3840 x 2160."""
 
 
+VIDEO_HINT = "Clips are decoded by PyAV, which isn't installed here: pip install 'onetake[video]'"
+"""How to get there, for everything that finds clips wanted and no decoder."""
+
+
 class DecodeFault(enum.StrEnum):
     """Why a file has no measures. The first three are about the file, the next two only perhaps, the last two not."""
 

@@ -70,9 +70,7 @@ class _Track:
             self.refused += 1
             return
         for frame in frames:
-            if isinstance(
-                frame, VideoFrame | AudioFrame
-            ):  # for the type checker: nothing else comes out of these tracks
+            if isinstance(frame, VideoFrame | AudioFrame):  # always; the type checker thinks of subtitles
                 self._see(frame)
 
     def _see(self, frame: VideoFrame | AudioFrame) -> None:

@@ -15,7 +15,7 @@ class LeaseTooShortError(Exception):
     """The owner's last check before the first byte said no."""
 
 
-class UnwritableHeaderError(ValueError):
+class UnwritableHeaderError(Exception):
     """A header has a name or a value that HTTP has no way to write."""
 
 
@@ -24,13 +24,12 @@ class AnswerTooLongError(Exception):
 
 
 # The first class that fits decides, so subclasses stand before their bases: aiohttp's connect errors are also its
-# plain OS errors, and both of its timeouts are also TimeoutError.
+# connection errors, a bad certificate is also a ValueError, a connect timeout also a TimeoutError.
 _BY_CLASS: tuple[tuple[type[Exception], SendFault], ...] = (
     (LeaseTooShortError, SendFault.LEASE_TOO_SHORT),
-    (aiohttp.InvalidURL, SendFault.BAD_URL),
-    (UnicodeError, SendFault.BAD_URL),  # a host name that IDNA can't write, found by the resolver
     (aiohttp.ClientConnectorDNSError, SendFault.DNS),
     (aiohttp.ClientSSLError, SendFault.TLS),
+    (ValueError, SendFault.BAD_URL),  # ours and aiohttp's InvalidURL, yarl's for a port, the resolver's for a name
     (aiohttp.ConnectionTimeoutError, SendFault.CONNECT_TIMEOUT),
     (TimeoutError, SendFault.DEADLINE),
     (aiohttp.ServerDisconnectedError, SendFault.DISCONNECTED),

@@ -4,26 +4,26 @@ Theory of operation
 -------------------
 A paid request may be repeated only if it provably never left. The proof is one flag. aiohttp runs the trace hook
 `on_request_headers_sent` *before* it writes the first byte of a request: `StreamWriter.write_headers` awaits the
-hook and only then puts the head into a buffer, which leaves with the first piece of the body or its end
-(`aiohttp/http_writer.py`, read in 3.14.5; the name says otherwise, and the order is not promised, so the version is
-pinned and `tests/providers/test_transport.py` counts the bytes that really arrive).
+hook and only then puts the head into a buffer, which leaves with the first piece of the body or with its end
+(`aiohttp/http_writer.py`, read in 3.14.5). The hook's name says otherwise and the order is not promised, so the
+version is pinned, and `tests/providers/test_send_faults.py` counts the bytes that really arrive.
 
     flag not set    not one byte of the request left: `not_sent`, whatever went wrong
-    flag set        a byte may have left, also if we stopped ourselves before it did
+    flag set        a byte may have left, also where we stopped ourselves before it did
 
 Exception classes can't give this proof: a deadline or a cancellation looks the same before and after the first
-byte. Here they only name the fault (`providers.faults`). What they name, and when:
+byte. They only name the fault (`providers.faults`):
 
-    DNS, CONNECT_REFUSED, CONNECT_TIMEOUT, TLS, ADDRESS_REFUSED, NO_CONNECTION, LEASE_TOO_SHORT, BAD_URL
-                                            before the flag: `not_sent`
-    RESET, DISCONNECTED, GARBAGE            after it, without a status: may have left
-    TRUNCATED                               with a status; the answer is not whole
-    DEADLINE, GIVEN_UP, OTHER               at any time: only the flag tells
+    DNS, CONNECT_REFUSED, CONNECT_TIMEOUT, TLS, ADDRESS_REFUSED,
+    NO_CONNECTION, LEASE_TOO_SHORT, BAD_URL                         before the flag: not sent
+    GARBAGE                                                         after it, no status could be read
+    TRUNCATED                                                       after it, with a status; the body is not whole
+    RESET, DISCONNECTED, DEADLINE, GIVEN_UP, OTHER                  at any time: the flag tells
 
 The phases: RESOLVED after a look-up of our own (a literal address or a cached name jumps it), CONNECTED with TCP
-and TLS standing, HEADERS_SENT the flag, BODY_SENT when the last piece of a body was handed over (the event loop and
-aiohttp may still hold up to 64 KiB each, the kernel more; an empty body jumps it), STATUS, BODY_READ. An answer may
-come before the body is sent.
+and TLS standing, HEADERS_SENT the flag, BODY_SENT when the last piece of a body was handed over (up to 128 KiB may
+still stand in the event loop's buffer, more in the kernel's; an empty body jumps it), STATUS, BODY_READ. An answer
+may come before the body is sent.
 
 The last moment at which a send can be stopped is that same hook. There `may_send` is asked, after name look-up, TCP
 and TLS took their time; an exception in the hook closes the connection with nothing written.
@@ -261,10 +261,7 @@ def _exact_url(text: str) -> yarl.URL:
     """The address as it stands: `%2F` stays `%2F` and `a/../b` stays three segments."""
     if not _URL.fullmatch(text):
         raise aiohttp.InvalidURL(text)
-    try:
-        return yarl.URL(text, encoded=True)
-    except ValueError as error:
-        raise aiohttp.InvalidURL(text) from error
+    return yarl.URL(text, encoded=True)
 
 
 def _exact_headers(request: WireRequest, credential: Credential | None) -> CIMultiDict[str]:

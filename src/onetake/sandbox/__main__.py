@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import functools
-import textwrap
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -39,10 +39,10 @@ def _parser() -> argparse.ArgumentParser:
         dest="keys",
         help="a bearer key to accept; none given: no key is asked for",
     )
-    add("--queue-s", type=Span.parse, default=default.queue_s, metavar="LO:HI", help="seconds in the queue")
-    add("--render-s", type=Span.parse, default=default.render_s, metavar="LO:HI", help="seconds of rendering, at least")
+    add("--queue-s", type=seconds, default=default.queue_s, metavar="LO:HI", help="seconds in the queue")
+    add("--render-s", type=seconds, default=default.render_s, metavar="LO:HI", help="seconds of rendering, at least")
     add("--says-queued", action="store_true", help="tell the status queued apart from processing")
-    add("--fault", action="append", default=[], dest="rates", type=_rate, metavar="NAME=RATE", help="see below")
+    add("--fault", action="append", default=[], dest="rates", type=fault_rate, metavar="NAME=RATE", help="see below")
     add("--slow-s", type=float, default=default.slow_s, help="how long slow answers take")
     add("--silence-s-max", type=float, default=default.silence_s_max, help="how long silence lasts at most")
     add("--retry-after-s", type=int, default=default.retry_after_s, help="what 429 asks for")
@@ -54,15 +54,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _rate(text: str) -> tuple[str, float]:
+def fault_rate(text: str) -> tuple[str, float]:
+    """A fault's name and its rate; argparse shows this function's name when it fails."""
     name, _, rate = text.partition("=")
     return name, float(rate)
 
 
+def seconds(text: str) -> Span:
+    """A range of seconds."""
+    return Span.parse(text)
+
+
 def _fault_help() -> str:
-    lines = (f"  {fault.name:<22}{fault.doc}" for fault in FAULTS.values())
-    return "faults, for --fault NAME=RATE and POST /_faults:\n" + "\n".join(map(textwrap.dedent, lines))
+    lines = "\n".join(f"  {fault.name:<22}{fault.doc}" for fault in FAULTS.values())
+    return f"faults, for --fault NAME=RATE and POST /_faults:\n{lines}"
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(parse(), functools.partial(print, flush=True)))
+    try:
+        asyncio.run(serve(parse(), functools.partial(print, flush=True)))
+    except OSError as problem:
+        sys.exit(f"the sandbox can't start: {problem}")

@@ -59,7 +59,7 @@ class Bill:
         self.refused: list[Refusal] = []
         self.odd: list[Oddity] = []
         self._attempts: Counter[tuple[str, str]] = Counter()
-        for line in journal.read_text().splitlines() if journal.exists() else ():
+        for line in _whole_lines(journal):
             self._reload(json.loads(line))
         self._journal = journal.open("a")
 
@@ -72,9 +72,9 @@ class Bill:
         self._attempts[prompt, route] += 1
         return self._attempts[prompt, route]
 
-    def get_owner(self, file_name: str) -> Task:
-        """The task that one of our files belongs to."""
-        return self._owners[file_name.rpartition("-")[0]]
+    def find_owner(self, file_name: str) -> Task | None:
+        """The task that a file belongs to; none for a file of an earlier sandbox with the same seed."""
+        return self._owners.get(file_name.rpartition("-")[0])
 
     def record(self, entry: Task | Refusal | Oddity) -> None:
         """Enter something new, or a task's new state."""
@@ -119,6 +119,15 @@ class Bill:
 
     def _reached(self, prompt: str, route: str, attempt: int) -> None:
         self._attempts[prompt, route] = max(self._attempts[prompt, route], attempt)
+
+
+def _whole_lines(journal: Path) -> list[str]:
+    """The journal's lines; one that a crash cut short told nobody anything, and is taken out."""
+    text = journal.read_text() if journal.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        journal.write_text(whole)
+    return whole.splitlines()
 
 
 def _entry(kind: str, fields: Json) -> Task | Refusal | Oddity:

@@ -29,8 +29,8 @@ async def download(request: web.Request) -> web.StreamResponse:
         number = provider.addresses.check(name, request.query, time.time())
     except AddressError as error:
         return _denied(str(error))
-    task = provider.bill.get_owner(name)
-    if number <= task.addresses_dead:
+    task = provider.bill.find_owner(name)
+    if task is None or number <= task.addresses_dead:
         return _denied("the address has expired")
     task.downloads += 1
     provider.downloads += 1

@@ -50,9 +50,11 @@ def _own(provider: Provider, parts: SplitResult) -> bytes:
     name = parts.path.removeprefix("/files/")
     try:
         provider.addresses.check(name, dict(parse_qsl(parts.query)), time.time())
+        return provider.studio.path(name).read_bytes()
     except AddressError as error:
         raise FirstFrameError(str(error)) from error
-    return provider.studio.path(name).read_bytes()
+    except FileNotFoundError as error:
+        raise FirstFrameError("the file is gone") from error
 
 
 async def _foreign(provider: Provider, url: str) -> bytes:

@@ -4,8 +4,8 @@ import asyncio
 import signal
 import tempfile
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import aiohttp
@@ -31,7 +31,6 @@ class Sandbox:
     def __init__(self, options: SandboxOptions | None = None) -> None:
         """A sandbox that isn't listening yet."""
         self.options = options or SandboxOptions()
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def base_url(self) -> str:
@@ -51,6 +50,11 @@ class Sandbox:
         fields = {"fault": fault, "route": route, "times": times, "prompt_contains": prompt_contains}
         self._provider.plan.scripts.append(Script.parse(fields))
 
+    @property
+    def scripts(self) -> tuple[Script, ...]:
+        """The scripts that still wait for their occasion."""
+        return tuple(self._provider.plan.scripts)
+
     async def settled(self) -> None:
         """Come back when no task is on its way any more."""
         await self._provider.studio.settled()
@@ -61,42 +65,38 @@ class Sandbox:
         Raises:
             OSError: the port is taken, or the folder can't be written.
         """
+        async with AsyncExitStack() as stack:
+            self._provider = await self._open(stack)
+            runner = web.AppRunner(_app(self._provider), access_log=None, shutdown_timeout=_GRACE_S)
+            stack.push_async_callback(runner.cleanup)
+            await runner.setup()
+            await web.TCPSite(runner, self.options.host, self.options.port, backlog=_BACKLOG).start()
+            self._provider.base_url = f"http://{self.options.host}:{runner.addresses[0][1]}"
+            self._provider.studio.go_on()
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Stop listening; tasks that aren't finished go on at the next start, if there is a folder."""
+        await self._stack.aclose()
+
+    async def _open(self, stack: AsyncExitStack) -> Provider:
         options = self.options
-        folder = self._folder()
-        bill = Bill(folder / "journal.jsonl")
-        self._provider = Provider(
+        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="onetake-sandbox-")))
+        files_folder = folder / "files"
+        files_folder.mkdir(parents=True, exist_ok=True)
+        bill = stack.enter_context(closing(Bill(folder / "journal.jsonl")))
+        client = await stack.enter_async_context(aiohttp.ClientSession())
+        studio = Studio(bill, files_folder, tiny=options.tiny)
+        stack.push_async_callback(studio.close)
+        return Provider(
             options=options,
             bill=bill,
             plan=FaultPlan(seed=options.seed, rates=options.rates),
-            studio=Studio(bill, folder / "files", tiny=options.tiny),
+            studio=studio,
             addresses=Addresses.of(options.seed, options.address_ttl_s),
-            client=aiohttp.ClientSession(),
+            client=client,
         )
-        self._runner = web.AppRunner(_app(self._provider), access_log=None, shutdown_timeout=_GRACE_S)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, options.host, options.port, backlog=_BACKLOG).start()
-        self._provider.base_url = f"http://{options.host}:{self._runner.addresses[0][1]}"
-        self._provider.studio.go_on()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop listening; tasks that aren't finished go on at the next start, if there is a folder."""
-        await self._runner.cleanup()
-        await self._provider.studio.close()
-        await self._provider.client.close()
-        self._provider.bill.close()
-        if self._temporary:
-            self._temporary.cleanup()
-
-    def _folder(self) -> Path:
-        folder = self.options.folder
-        if folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="onetake-sandbox-")
-            folder = Path(self._temporary.name)
-        (folder / "files").mkdir(parents=True, exist_ok=True)
-        return folder
 
 
 async def serve(options: SandboxOptions, announce: Callable[[str], None]) -> None:
@@ -127,7 +127,7 @@ def _app(provider: Provider) -> web.Application:
             web.get(polls.TASKS_PATH + "{id:.+}", polls.poll),
             web.get("/v1/models", polls.list_models),
             web.get("/api/v1/models", polls.list_models),
-            web.get("/files/{name}", files.download),
+            web.get("/files/{name}", files.download, allow_head=False),
             web.get("/_bill", control.show_bill),
             web.get("/_stats", control.show_stats),
             web.get("/_faults", control.list_faults),

@@ -62,7 +62,7 @@ class Studio:
         for life in self._lives:
             life.cancel()
         await asyncio.gather(*self._lives, return_exceptions=True)
-        self._hands.shutdown(cancel_futures=True)
+        await asyncio.to_thread(self._hands.shutdown, cancel_futures=True)  # waits for what is being drawn
 
     def path(self, file_name: str) -> Path:
         """Where a finished output is."""

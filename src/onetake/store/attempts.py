@@ -218,3 +218,15 @@ def note(tx: Tx, attempt_id: str, *, category: str, code: str, message: str) -> 
         " updated_at = :now WHERE id = :id AND ended_at IS NULL",
         {"category": category, "code": code, "message": message, "now": tx.now_us, "id": attempt_id},
     )
+
+
+def make_due(tx: Tx, job_id: str) -> int:
+    """How many attempts of a job wait for the provider or their files; a long wait of theirs is ended.
+
+    The lease is taken from its holder, so that a worker visits the attempt at once.
+    """
+    return tx.do(
+        "UPDATE attempts SET not_before = NULL, worker_id = NULL, token = token + 1"
+        " WHERE job_id = :job AND ended_at IS NULL AND state IN ('processing', 'collecting')",
+        {"job": job_id},
+    )

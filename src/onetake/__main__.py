@@ -1,0 +1,5 @@
+"""`python -m onetake` is `onetake`."""
+
+from onetake.cli import main
+
+main()

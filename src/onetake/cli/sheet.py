@@ -1,0 +1,58 @@
+"""One job as a page of text: what happened, what holds, what may happen next, what became of the money."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from onetake.cli.printing import coloured, when
+
+Job = dict[str, Any]
+
+_NEXT = {
+    "preparing": "a worker sends it; nothing was bought for this step yet",
+    "submitting": "the answer, or its lease's end; it is not sent twice",
+    "submission_unknown": "a person: find the provider's id and `onetake attach` it; it is never sent again by itself",
+    "queued": "the provider; it is polled from its saved id",
+    "in_progress": "the provider; it is polled from its saved id",
+    "processing": "download and checks; free to repeat",
+    "needs_review": "a person: see the cases and alarms; `onetake jobs resume` looks again for free",
+    "completed": "nothing; the files stand",
+    "incomplete": "a person may order what is missing",
+    "failed": "nothing; an intended new try is a new job under another key",
+    "cancelled": "nothing",
+}
+
+
+def lines_of(job: Job) -> Iterator[str]:
+    """The page, line by line."""
+    money = job["money"]
+    yield f"job      {job['id']}"
+    yield f"key      {job['key']}"
+    yield f"recipe   {job['recipe']} {job['recipe_version']}  ({job['recipe_hash'][:12]})"
+    yield f"state    {job['state']}  ({coloured(job['status'])})"
+    yield f"next     {_NEXT.get(job['status'], 'see its steps')}"
+    yield (
+        f"credits  {money['held']} held, {money['captured']} used, {money['released']} returned;"
+        f" {money['open']} of {money['holds']} holds open"
+    )
+    yield f"made     {when(job['created_at'])}, last change {when(job['updated_at'])}, ended {when(job['completed_at'])}"
+    if job["last_error"]:
+        yield f"error    {job['error_category']}: {job['last_error']}"
+    for step in job["steps"]:
+        yield from _step(step)
+    for output in job["outputs"]:
+        stands = f"{output['digest'][:16]}  {output['size_bytes']:,} bytes" if output["digest"] else "missing"
+        yield f"output   {output['step']}.{output['output']}: {stands}"
+    for case in job["cases"]:
+        yield f"case     {case['id']}  {case['kind']}  {case['state']}  since {when(case['opened_at'])}"
+    for alarm in job["alarms"]:
+        yield f"alarm    {alarm['kind']}: {alarm['detail']}  since {when(alarm['since'])}"
+
+
+def _step(step: Job) -> Iterator[str]:
+    waits = f", waits for {step['waiting_for']}" if step["waiting_for"] else ""
+    yield f"step     {step['name']}: {step['state']}{waits}  {step['provider']} {step['model']}"
+    for attempt in step["attempts"]:
+        sent = f"{attempt['outcome'] or 'no answer recorded'}"
+        ref = f", id {attempt['ref']} by {attempt['source']}" if attempt["ref"] else ""
+        why = f"  {attempt['error_message'] or attempt['error_code']}" if attempt["error_code"] else ""
+        yield f"           attempt {attempt['no']}: {attempt['state']}  (send: {sent}{ref}; charged: {attempt['charged']}){why}"

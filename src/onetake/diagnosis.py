@@ -1,0 +1,90 @@
+"""What `onetake doctor` looks at: each part that a job needs, and what stands in the way of jobs now."""
+
+import datetime
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from onetake.app import open_parts
+from onetake.config import Settings
+from onetake.domain.errors import OnetakeError, ProviderError
+from onetake.engine import models
+from onetake.engine.parts import Parts
+from onetake.media.decoder import VIDEO_HINT, video_available
+from onetake.providers.adapter import Adapter
+from onetake.store import alarms, views
+from onetake.store.driver import needs_single_process, sqlite
+from onetake.store.migrate import HEAD
+
+FREE_BYTES_MIN = 1_000_000_000
+"""A gigabyte: some hundred clips; below it a batch may fill the disk before somebody looks."""
+
+CONTRACT_AGE_DAYS_MAX = 90
+"""How long a reading of a provider's promises is trusted without another look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    is_well: bool
+    says: str
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """Everything, in the order in which a job needs it."""
+    try:
+        async with open_parts(settings) as parts:
+            return [finding async for finding in _all(parts)]
+    except OnetakeError as error:
+        return [Finding("database", is_well=False, says=error.sentence)]
+
+
+async def _all(parts: Parts) -> AsyncIterator[Finding]:
+    shared = "one process at a time" if needs_single_process() else "any number of processes"
+    database = f"{parts.settings.database_path} at revision {HEAD}, SQLite {sqlite.sqlite_version}, {shared}"
+    yield Finding("database", is_well=True, says=database)
+    yield _storage(parts)
+    yield Finding("decoders", is_well=video_available(), says="images and clips" if video_available() else VIDEO_HINT)
+    for adapter in parts.adapters.values():
+        yield _contract(parts, adapter)
+        yield await _account(parts, adapter)
+    standing = await parts.database.read(alarms.list_open)
+    for alarm in standing:
+        yield Finding(
+            "alarm", is_well=False, says=f"{alarm['kind']} on {alarm['job_id'] or alarm['subject']}: {alarm['detail']}"
+        )
+    counts = await parts.database.read(views.count_by_status)
+    told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
+    yield Finding("jobs", is_well=not counts.get("submission_unknown"), says=told)
+
+
+def _storage(parts: Parts) -> Finding:
+    folder = parts.settings.storage_path
+    try:
+        parts.blobs.incoming("doctor").unlink()
+    except OnetakeError as error:
+        return Finding("storage", is_well=False, says=error.sentence)
+    free = shutil.disk_usage(folder).free
+    return Finding("storage", is_well=free >= FREE_BYTES_MIN, says=f"{folder}, {free / 1e9:.1f} GB free")
+
+
+def _contract(parts: Parts, adapter: Adapter) -> Finding:
+    verified = datetime.date.fromisoformat(adapter.contract.verified_on)
+    today = datetime.datetime.fromtimestamp(parts.clock.now_us() / 1e6, datetime.UTC).date()
+    age_days = (today - verified).days
+    says = f"{adapter.name}, version {adapter.contract.version}, read on {verified}"
+    return Finding("contract", is_well=age_days <= CONTRACT_AGE_DAYS_MAX, says=says)
+
+
+async def _account(parts: Parts, adapter: Adapter) -> Finding:
+    try:
+        offered = await models.offered(parts, adapter.name, is_fresh=True)
+    except ProviderError as error:
+        return Finding("provider", is_well=False, says=error.sentence)
+    if offered is None:
+        return Finding("provider", is_well=False, says=f"{adapter.name} at {adapter.origin} doesn't list its models")
+    return Finding(
+        "provider", is_well=True, says=f"{adapter.name} at {adapter.origin} offers {', '.join(offered)[:200]}"
+    )

@@ -1,0 +1,144 @@
+"""A job's life in sentences, from its journal alone. Pure: lines in, sentences out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Line = Mapping[str, Any]
+"""A journal line: seq, at (microseconds), actor, event, step, attempt_no, data."""
+
+
+def tell(lines: Sequence[Line]) -> list[tuple[int, str]]:
+    """For each line, when it happened and what happened."""
+    return [(line["at"], sentence(line)) for line in lines]
+
+
+def sentence(line: Line) -> str:
+    """What one line says; an event that this version doesn't know is named as it stands."""
+    teller = _TELLERS.get(line["event"])
+    return teller(line, line["data"]) if teller else f"{line['step'] or 'The job'}: {line['event']}."
+
+
+def _created(_: Line, data: Line) -> str:
+    return f"Ordered by recipe {data['recipe']}: {data['expected']} outputs are expected."
+
+
+def _ready(line: Line, _: Line) -> str:
+    return f"{_step(line)} has all it needs; its request is frozen."
+
+
+def _submitting(line: Line, _: Line) -> str:
+    return f"{_step(line)}: attempt {line['attempt_no']} is about to be sent, once."
+
+
+def _accepted(line: Line, data: Line) -> str:
+    by = {"answer": "answered with", "attach": f"has, as {line['actor']} found and onetake checked,"}
+    how = by.get(data["source"], f"is known by {data['source']} to have")
+    return f"{_step(line)}: the provider {how} the id {data['ref']}; it is polled from now on."
+
+
+def _unknown(line: Line, data: Line) -> str:
+    return (
+        f"{_step(line)}: nobody knows whether the provider took attempt {line['attempt_no']} ({data['reason']})."
+        " It is not sent again; the money stays held."
+    )
+
+
+def _not_sent(line: Line, data: Line) -> str:
+    return f"{_step(line)}: attempt {line['attempt_no']} provably never left ({data['fault']}); {_again(data)}."
+
+
+def _later(line: Line, data: Line) -> str:
+    return f"{_step(line)}: the provider said not now ({data['code']}) and took nothing; {_again(data)}."
+
+
+def _again(data: Line) -> str:
+    return f"it may be sent again in {data['pause_s']} s" if data["again"] else "the recipe's limit is reached"
+
+
+def _refused(line: Line, data: Line) -> str:
+    return f"{_step(line)}: the provider refused attempt {line['attempt_no']} ({data['code']}) and took nothing."
+
+
+def _finished(line: Line, data: Line) -> str:
+    outputs = "one output" if data["outputs"] == 1 else f"{data['outputs']} outputs"
+    return f"{_step(line)}: the provider says finished and names {outputs}; the addresses are saved."
+
+
+def _died(line: Line, data: Line) -> str:
+    bills = {"no": "It doesn't bill for it.", "yes": "It bills for it.", "unknown": "Whether it bills is unknown."}
+    return f"{_step(line)}: the provider says attempt {line['attempt_no']} failed ({data['code']}). {bills[data['charged']]}"
+
+
+def _delivered(line: Line, data: Line) -> str:
+    files = ", ".join(f"{file['digest'][:12]} ({file['size_bytes']:,} bytes)" for file in data["files"])
+    return f"{_step(line)}: fetched, decoded, measured and stored: {files or 'nothing'}."
+
+
+def _step_failed(line: Line, data: Line) -> str:
+    money = "what was held for it is released" if data["charged"] == "no" else "what was held for it stays held"
+    return f"{_step(line)} has failed ({data['code']}); {money}."
+
+
+def _case_opened(line: Line, data: Line) -> str:
+    return f"{_step(line)}: case {data['case']} was opened for a person ({data['kind']})."
+
+
+def _case_closed(line: Line, data: Line) -> str:
+    return f"{_step(line)}: case {data['case']} is closed, {data['decision']}: {data['reason']}."
+
+
+def _parked(line: Line, data: Line) -> str:
+    return f"{_step(line)} waits for a person: {data['why']}."
+
+
+def _replaced(line: Line, data: Line) -> str:
+    return f"{_step(line)} may be bought again by the recipe's rule ({data['n']} of {data['of']})."
+
+
+def _alarm(line: Line, data: Line) -> str:
+    return f"{_step(line)}: alarm, {data['detail']}."
+
+
+def _resumed(line: Line, data: Line) -> str:
+    return f"{line['actor']} resumed the job: {data['polls']} saved ids polled now, {data['steps']} steps released."
+
+
+def _ended(word: str) -> Callable[[Line, Line], str]:
+    return lambda _, data: f"The job {word}: {data['filled']} of {data['expected']} outputs stand."
+
+
+def _step(line: Line) -> str:
+    return f"Step {line['step']}" if line["step"] else "The job"
+
+
+_TELLERS: dict[str, Callable[[Line, Line], str]] = {
+    "job.created": _created,
+    "step.ready": _ready,
+    "attempt.submitting": _submitting,
+    "attempt.accepted": _accepted,
+    "attempt.unknown": _unknown,
+    "attempt.not_sent": _not_sent,
+    "attempt.later": _later,
+    "attempt.refused": _refused,
+    "attempt.finished": _finished,
+    "attempt.failed": _died,
+    "attempt.delivered": _delivered,
+    "step.complete": lambda line, _: f"{_step(line)} is complete.",
+    "step.failed": _step_failed,
+    "step.cancelled": lambda line, _: f"{_step(line)} was cancelled before it was sent; nothing was bought for it.",
+    "step.parked": _parked,
+    "step.replaced": _replaced,
+    "case.opened": _case_opened,
+    "case.closed": _case_closed,
+    "alarm.raised": _alarm,
+    "alarm.cleared": lambda line, _: f"{_step(line)}: all is well again.",
+    "job.resumed": _resumed,
+    "job.cancel_requested": lambda line, _: f"{line['actor']} asked to cancel; what was sent goes on to its end.",
+    "job.complete": _ended("is complete"),
+    "job.incomplete": _ended("is incomplete"),
+    "job.failed": _ended("has failed"),
+    "job.cancelled": _ended("is cancelled"),
+}
+
+EVENTS = tuple(_TELLERS)
+"""Every event that a journal may hold; a test finds one that is written and not told."""

@@ -1,0 +1,39 @@
+"""What is asked before an order is taken: can this recipe run here, and is its model offered to our key?"""
+
+from onetake.domain.errors import BadValueError, MediaError
+from onetake.domain.recipe import Recipe
+from onetake.engine import models
+from onetake.engine.parts import Parts
+from onetake.media.decoder import VIDEO_HINT, video_available
+
+_FORMATS_OF_PYAV = ("video", "audio")
+
+
+async def check_orderable(parts: Parts, recipe: Recipe) -> None:
+    """Return if jobs may be made from the recipe.
+
+    Where nobody can be asked which models are offered, the job is taken and the question is asked again before
+    the first POST.
+
+    Raises:
+        BadValueError: a model isn't offered to our key.
+        RecipeError: there is no such provider or operation.
+        MediaError: an output can't be checked here, with the way to install what is missing.
+        ProviderError: there is no key, or the provider refuses it.
+    """
+    for step in recipe.steps:
+        if step.kind != "generate":
+            continue
+        known = parts.adapters.get(step.provider)
+        if known is None:
+            listed = ", ".join(sorted(parts.adapters))
+            raise BadValueError(f"Recipe {recipe.name} orders from {step.provider!r}; known providers: {listed}.")
+        known.contract.operation(step.operation)
+        if any(output.spec["kind"] in _FORMATS_OF_PYAV for output in step.outputs) and not video_available():
+            raise MediaError(VIDEO_HINT)
+        offered = await models.offered(parts, step.provider)
+        if offered is not None and step.model not in offered:
+            raise BadValueError(
+                f"{step.provider} doesn't offer our key the model {step.model} (step {step.name} of {recipe.name});"
+                f" it offers: {', '.join(offered)[:200]}."
+            )
