@@ -122,6 +122,7 @@ async def test_several_children_work_at_once(still: Path, fifo: Path) -> None:
         found = await asyncio.gather(*(decoder.measure(still, timeout_s=TIMEOUT_S) for _ in range(5)))
         assert all(isinstance(each, Measures) for each in found)
         stuck.cancel()
+        await asyncio.wait([stuck])
         os.close(handle)
 
 

@@ -54,6 +54,15 @@ def test_letters_that_no_font_has_become_ornaments_and_controls_vanish() -> None
     assert letters.settable("ᚠxᚠ")[0] == letters.settable("ᚠ")
 
 
+def test_scripts_that_must_be_shaped_become_ornaments_where_that_is_impossible() -> None:
+    for name in ("Arabic", "Hebrew", "Hindi"):
+        shown = letters.settable(PROMPTS[name], is_shaped=False)
+        assert len(set(shown) & ORNAMENTS) > 5
+        assert not any(letters.is_right_to_left(word) for word in shown.split())
+    for name in ("Chinese", "Russian", "Thai"):
+        assert letters.settable(PROMPTS[name], is_shaped=False) == letters.settable(PROMPTS[name])
+
+
 def test_all_of_a_short_prompt_is_shown_and_of_a_long_one_its_beginning() -> None:
     assert "".join(line.text for line in caption(PROMPTS["Chinese"]).lines) == PROMPTS["Chinese"]
     assert " ".join(line.text for line in caption(PROMPTS["plain"]).lines) == PROMPTS["plain"]

@@ -7,7 +7,7 @@ left. What the POST came to is recorded whether or not the lease still stands: i
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from onetake.clock import new_id
@@ -113,18 +113,25 @@ def _intend(turn: Turn, adapter: Adapter, step: Step, started_s: float) -> Claim
     )
 
 
-async def submit(parts: Parts, claimed: Claim, *, worker_id: str, give_up: asyncio.Event) -> Outcome:
-    """Send the claim once and record what it came to.
+async def submit(
+    parts: Parts, claimed: Claim, *, worker_id: str, give_up: asyncio.Event, on_sending: Callable[[], None]
+) -> Outcome:
+    """Send the claim once and record what it came to; `on_sending` is called right before the first byte.
 
     Raises:
         DatabaseError: the worker is stopping and the answer can't be written; its lease will run out.
     """
     adapter, clock = parts.adapters[claimed.provider], parts.clock
+
+    def may_send() -> bool:
+        on_sending()
+        return clock.monotonic_s() <= claimed.send_by_s
+
     result = await parts.transport.post_once(
         claimed.wire,
         credential=adapter.credential(),
         timeout_s=claimed.timeout_s,
-        may_send=lambda: clock.monotonic_s() <= claimed.send_by_s,
+        may_send=may_send,
         give_up=give_up,
     )
     outcome = outcome_of(adapter.contract, result, now_s=clock.now_us() / 1e6)

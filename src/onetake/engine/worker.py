@@ -28,6 +28,9 @@ TICK_S = 0.5
 SWEEP_S = 1.0
 """How often a worker looks for what dead ones left."""
 
+UNSENT_MAX = 4
+"""Claims that have not begun to send: few, so that a crash leaves few that might have been sent and weren't."""
+
 CLOSED_S = 60.0
 """How long a provider takes no submits after its models could not be asked for, or it refused our key."""
 
@@ -41,6 +44,7 @@ class Worker:
         self._parts, self._name = parts, name
         self._id = ""
         self._submits: set[asyncio.Task[None]] = set()
+        self._unsent: set[str] = set()
         self._closed: dict[str, float] = {}
         self._trouble: ProviderError | None = None
         self._give_up = asyncio.Event()
@@ -107,9 +111,10 @@ class Worker:
         parts, limit = self._parts, self._parts.settings.worker.concurrency
         while not stop.is_set():
             parts.wake.clear()
-            free = limit - len(self._submits)
+            free = min(limit - len(self._submits), UNSENT_MAX - len(self._unsent))
             claimed = await self._claim_some(free) if free > 0 else []
             for each in claimed:
+                self._unsent.add(each.attempt_id)
                 task = tasks.create_task(self._submit(each, watcher))
                 self._submits.add(task)
                 task.add_done_callback(self._landed)
@@ -162,13 +167,26 @@ class Worker:
 
     async def _submit(self, claimed: submitter.Claim, watcher: Watcher) -> None:
         parts = self._parts
-        outcome = await submitter.submit(parts, claimed, worker_id=self._id, give_up=self._give_up)
+        try:
+            outcome = await submitter.submit(
+                parts,
+                claimed,
+                worker_id=self._id,
+                give_up=self._give_up,
+                on_sending=lambda: self._sending(claimed.attempt_id),
+            )
+        finally:
+            self._unsent.discard(claimed.attempt_id)
         if isinstance(outcome, Accepted):
             held = await parts.database.read(leases.find_held, claimed.attempt_id, self._id)
             if held is not None:
                 watcher.add(held, is_resumed=False)
         elif isinstance(outcome, NotSent | Refused):
             parts.wake.set()
+
+    def _sending(self, attempt_id: str) -> None:
+        self._unsent.discard(attempt_id)
+        self._parts.wake.set()
 
     async def _is_idle(self) -> bool:
         closed = self._closed_now()

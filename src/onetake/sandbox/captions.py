@@ -54,10 +54,12 @@ def fit(text: str, width_px: float, height_px: float, largest_px: float, smalles
         if len(lines) <= room and widest * size_px <= width_px:
             return _caption(lines, size_px)
         if size_px <= smallest_px:
-            return _caption(
-                [*lines[: room - 1], f"{lines[room - 1].rstrip()} …"] if len(lines) > room else lines, size_px
-            )
+            return _caption(_cut(lines, room), size_px)
         size_px = max(size_px * _SHRINK, smallest_px)
+
+
+def _cut(lines: list[str], room: int) -> list[str]:
+    return lines if len(lines) <= room else [*lines[: room - 1], f"{lines[room - 1].rstrip()} …"]
 
 
 def _caption(lines: list[str], size_px: float) -> Caption:

@@ -1,6 +1,6 @@
 """A clip that starts on a given picture and slowly moves into it.
 
-The camera drifts towards a point chosen by the take, starting and ending at rest, so frame 0 is the still itself,
+The camera comes closer along a way chosen by the take, starting and ending at rest, so frame 0 is the still itself,
 scaled to the clip's size. Zooming works on the three planes of YUV 4:2:0, half the work of RGB, and at fractions of
 a pixel, so nothing jumps. Colours are BT.601 with studio levels and say so in the stream: what every decoder
 assumes by default is then also what is written.
@@ -20,7 +20,8 @@ from PIL import Image
 from onetake.sandbox.chance import dice
 
 Box = tuple[float, float, float, float]
-_CLOSER = (0.1, 0.16)  # the share of the picture that is left out in the end: seen at once, and never hurried
+_CLOSER = (0.075, 0.09)  # the share of the picture that is left out in the end: seen at once, and never hurried
+_TOWARDS = ((0.47, 0.53), (0.25, 1.0))  # straight ahead, more or less up: a caption near the edges stays in sight
 
 
 def clip(first_frame: bytes, width_px: int, height_px: int, seconds: int, *, fps: int, motion: str, take: str) -> bytes:
@@ -45,7 +46,7 @@ def clip(first_frame: bytes, width_px: int, height_px: int, seconds: int, *, fps
 
 def _camera(chance: Random, frames: int) -> Iterator[Box]:
     """What the camera sees in each frame, in shares of the picture: all of it at first."""
-    closer, x, y = chance.uniform(*_CLOSER), chance.uniform(0.1, 0.9), chance.uniform(0.1, 0.9)
+    closer, x, y = (chance.uniform(*bounds) for bounds in (_CLOSER, *_TOWARDS))
     for frame in range(frames):
         way = frame / max(frames - 1, 1)
         left_out = closer * way * way * (3 - 2 * way)

@@ -14,14 +14,9 @@ from pathlib import Path
 from PIL import ImageFont, features
 
 FONT_FILE = Path(__file__).parent / "fonts" / "caption.ttf"
+IS_SHAPED = bool(features.check_feature("raqm"))  # whether right-to-left and joined scripts can be set here
 _ORNAMENTS = range(0xE000, 0xE040)
 _INDIC = range(0x0900, 0x0980)  # Devanagari, the one script here that is written left to right and yet needs shaping
-
-
-@functools.cache
-def is_shaped() -> bool:
-    """Whether right-to-left and joined scripts can be set on this machine."""
-    return features.check_feature("raqm") is True
 
 
 @functools.lru_cache(maxsize=32)  # one per size in use; a size is asked for again at every line
@@ -36,17 +31,16 @@ def is_right_to_left(text: str) -> bool:
     return next((way for way in directions if way in {"L", "R", "AL"}), "L") != "L"
 
 
-def settable(text: str) -> str:
+def settable(text: str, *, is_shaped: bool = IS_SHAPED) -> str:
     """The text in letters that can be set: controls dropped, unknown letters replaced by ornaments."""
-    return "".join(map(_settable, unicodedata.normalize("NFC", text)))
+    return "".join(_settable(letter, is_shaped=is_shaped) for letter in unicodedata.normalize("NFC", text))
 
 
-@functools.lru_cache(maxsize=4096)
-def _settable(letter: str) -> str:
+def _settable(letter: str, *, is_shaped: bool) -> str:
     code, category = ord(letter), unicodedata.category(letter)
     if letter.isspace():
         return letter if letter == "\n" else " "
-    if code in _covered() and (is_shaped() or not _needs_shaping(letter)):
+    if code in _covered() and (is_shaped or not _needs_shaping(letter)):
         return letter
     if category in {"Cc", "Cf", "Mn", "Me"}:  # controls and marks: nothing to show on their own
         return ""

@@ -56,7 +56,7 @@ class SandboxOptions:
         address_ttl_s: how long an output's address works.
         image_price_micros: of one picture.
         video_price_micros: of one second of a clip.
-        tiny: draw everything 64 pixels wide with 6 frames a second, for tests.
+        tiny: draw everything 64 pixels wide with 4 frames a second, for tests.
         folder: where tasks and files are kept over restarts; none keeps them until the end only.
     """
 

@@ -18,6 +18,7 @@ from onetake.sandbox.chance import dice
 from onetake.sandbox.palettes import PALETTES, Palette, mix
 
 _INK = (255, 253, 248)
+_MARGIN = 0.085  # of the shorter side: room for a clip's camera to come closer without cutting the caption
 _CAPTIONED_FROM_PX = 160  # a shorter side leaves no room for letters that can be read
 
 
@@ -77,9 +78,7 @@ def _paint_land(canvas: scenery.Canvas, scene: _Scene, chance: random.Random) ->
     for ridge in range(count):
         colour = mix(palette.far, palette.near, (ridge / 4) ** 0.8)
         foot = mix(colour, palette.horizon, 0.45 * (1 - ridge / 4))
-        line = scenery.ridge_line(
-            canvas.aspect, chance, scene.level + apart * ridge, 0.06 + 0.015 * ridge, scene.roughness
-        )
+        line = scenery.ridge_line(canvas, chance, scene.level + apart * ridge, 0.06 + 0.015 * ridge, scene.roughness)
         if scene.is_wooded and ridge >= count - 2:
             scenery.paint_pines(canvas, line, colour, chance)
         scenery.paint_ridge(canvas, line, (colour, foot))
@@ -89,7 +88,7 @@ def _paint_land(canvas: scenery.Canvas, scene: _Scene, chance: random.Random) ->
 
 def _paint_caption(image: Image.Image, palette: Palette, prompt: str, take: str) -> None:
     short = min(image.size)
-    margin = short * 0.075
+    margin = short * _MARGIN
     caption = captions.fit(prompt, image.width - 2 * margin, image.height * 0.5, short * 0.088, short * 0.034)
     leading = caption.size_px * captions.LINE_HEIGHT
     top = image.height - margin - leading * len(caption.lines)
@@ -112,13 +111,13 @@ def _shade(image: Image.Image, palette: Palette, top: float) -> None:
 def _sign(image: Image.Image, palette: Palette, caption: Caption, take: str, baseline: float) -> None:
     """The small line above a caption, on the caption's side: this came from the sandbox, and which take it is."""
     mark = hashlib.blake2b(take.encode(), digest_size=3).hexdigest().upper()
-    text, margin = f"SANDBOX  ·  TAKE {mark}", min(image.size) * 0.075
-    font = letters.font(margin * 0.29)
-    rule, gap = margin * 0.64, margin * 0.2
+    text, margin = f"SANDBOX  ·  TAKE {mark}", min(image.size) * _MARGIN
+    font = letters.font(margin * 0.26)
+    rule, gap = margin * 0.57, margin * 0.18
     is_right = bool(caption.lines) and caption.lines[0].is_right_to_left
     left = image.width - margin - rule - gap - font.getlength(text) if is_right else margin
     brush = ImageDraw.Draw(image)
-    brush.rectangle((left, baseline - margin * 0.12, left + rule, baseline - margin * 0.09), fill=palette.sun)
+    brush.rectangle((left, baseline - margin * 0.11, left + rule, baseline - margin * 0.08), fill=palette.sun)
     brush.text((left + rule + gap, baseline), text, fill=palette.sun, font=font, anchor="ls")
 
 
@@ -130,5 +129,5 @@ def _set(brush: ImageDraw.ImageDraw, line: Line, size_px: float, margin: float, 
         fill=_INK,
         font=letters.font(size_px),
         anchor="rs" if is_right else "ls",
-        direction="rtl" if is_right and letters.is_shaped() else None,
+        direction="rtl" if is_right and letters.IS_SHAPED else None,
     )

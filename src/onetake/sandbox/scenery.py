@@ -104,15 +104,17 @@ def paint_birds(canvas: Canvas, palette: Palette, chance: random.Random) -> None
     canvas.fill(canvas.mask(birds), (palette.near, palette.near))
 
 
-def ridge_line(aspect: float, chance: random.Random, level: float, rise: float, rough: float) -> list[Point]:
+def ridge_line(canvas: Canvas, chance: random.Random, level: float, rise: float, rough: float) -> list[Point]:
     """The outline of a ridge around `level`: value noise whose octaves fade by `rough` (0 smooth, 0.6 craggy)."""
-    octaves = [
-        ([chance.uniform(-1, 1) for _ in range(200)], 1.3 * 2**octave, rise * rough**octave) for octave in range(6)
-    ]
-    steps = 360
+    octaves = []
+    for octave in range(6):
+        often = 1.3 * 2**octave
+        values = [chance.uniform(-1, 1) for _ in range(int(canvas.aspect * often) + 3)]
+        octaves.append((values, often, rise * rough**octave))
+    steps = min(canvas.size[0] // 3, 400)  # an edge every third pixel looks round
     return [
         (x, level - sum(size * _noise(values, x * often) for values, often, size in octaves))
-        for x in (aspect * step / steps for step in range(steps + 1))
+        for x in (canvas.aspect * step / steps for step in range(steps + 1))
     ]
 
 
@@ -171,7 +173,7 @@ def _disc(brush: ImageDraw.ImageDraw, unit: float, centre: Point, radius: float,
 def _noise(values: list[float], x: float) -> float:
     left = int(x)
     share = (1 - math.cos((x - left) * math.pi)) / 2
-    return values[left % 200] * (1 - share) + values[(left + 1) % 200] * share
+    return values[left] * (1 - share) + values[left + 1] * share
 
 
 def _groves(line: list[Point], chance: random.Random) -> Iterator[Point]:

@@ -24,7 +24,7 @@ from onetake.sandbox.tasks import Phase, Task
 T = TypeVar("T")
 _HANDS = 2  # threads that draw; each keeps about one core busy
 _FPS = 24
-_FPS_TINY = 6
+_FPS_TINY = 4
 
 
 class Studio:
