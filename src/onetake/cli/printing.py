@@ -27,8 +27,8 @@ _COLOURS = {
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """The result of asynchronous work, on uvloop where there is one."""
-    import asyncio  # noqa: PLC0415 - not needed for --help
-    import importlib.util  # noqa: PLC0415 - likewise
+    import asyncio
+    import importlib.util
 
     has_uvloop = importlib.util.find_spec("uvloop") is not None
     factory = importlib.import_module("uvloop").new_event_loop if has_uvloop else None

@@ -7,6 +7,7 @@ acceptance nor refusal is unknown, and nothing here ever guesses in favour of se
 import json
 import re
 import urllib.parse
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from onetake.domain.contract import Contract, Operation
@@ -16,6 +17,8 @@ from onetake.domain.wire import Answer, SendFault, WireResult
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _MESSAGE_CHARS_MAX = 300  # a sentence or two: enough for a person, too little to hold a prompt or a page
+_TEXT_CHARS_MIN = 8  # shorter inputs are choices and names, which every message holds by chance
+_QUOTE_CHARS = 60  # a long prompt is quoted by its beginning
 _REF_CHARS_MAX = 1024  # the longest documented id is an operation name of some 100 characters
 
 
@@ -273,6 +276,14 @@ def _word(body: object, path: str) -> str:
     if not isinstance(value, str | int):
         return ""
     return _ADDRESS.sub("(address)", str(value))[:_MESSAGE_CHARS_MAX]
+
+
+def without_texts(message: str, texts: Iterable[object]) -> str:
+    """The message without what the customer wrote: a refusal may quote the prompt, an error may not show it."""
+    for text in texts:
+        if isinstance(text, str) and len(text) >= _TEXT_CHARS_MIN:
+            message = message.replace(text, "(your text)").replace(text[:_QUOTE_CHARS], "(your text)")
+    return message
 
 
 def _json(answer: Answer) -> object:

@@ -66,7 +66,8 @@ def _finished(line: Line, data: Line) -> str:
 
 def _died(line: Line, data: Line) -> str:
     bills = {"no": "It doesn't bill for it.", "yes": "It bills for it.", "unknown": "Whether it bills is unknown."}
-    return f"{_step(line)}: the provider says attempt {line['attempt_no']} failed ({data['code']}). {bills[data['charged']]}"
+    failed = f"{_step(line)}: the provider says attempt {line['attempt_no']} failed ({data['code']})."
+    return f"{failed} {bills[data['charged']]}"
 
 
 def _delivered(line: Line, data: Line) -> str:
@@ -127,6 +128,7 @@ _TELLERS: dict[str, Callable[[Line, Line], str]] = {
     "step.failed": _step_failed,
     "step.cancelled": lambda line, _: f"{_step(line)} was cancelled before it was sent; nothing was bought for it.",
     "step.parked": _parked,
+    "step.renewed": lambda line, _: f"{_step(line)} has a fresh address of what it needs and is ready again.",
     "step.replaced": _replaced,
     "case.opened": _case_opened,
     "case.closed": _case_closed,

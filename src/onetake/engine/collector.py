@@ -18,6 +18,7 @@ from onetake.engine.poller import Again, Over, Visit, record_alarm
 from onetake.engine.schedule import Watch
 from onetake.engine.settling import Checked, deliver, fill, open_case
 from onetake.engine.turn import Turn
+from onetake.media.decoder import DecodeFault, Undecodable
 from onetake.media.fetch import FetchFailed, FetchFault
 from onetake.store import artifacts, attempts, steps
 from onetake.store.artifacts import Artifact
@@ -35,6 +36,10 @@ RETRY_BASE_S = 1.0
 
 ALARM_AFTER = 3
 """Failures in a row before an alarm: one or two are weather."""
+
+
+# A machine without time or memory says nothing about the file.
+_OUR_TROUBLE = (DecodeFault.TIMEOUT, DecodeFault.CRASH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,8 @@ async def _fetch_and_check(parts: Parts, watch: Watch, artifact: Artifact, spec:
     if isinstance(got, FetchFailed):
         return _trouble_of(got)
     measures = await parts.decoder.measure(got.path, timeout_s=DECODE_TIMEOUT_S)
+    if isinstance(measures, Undecodable) and measures.fault in _OUR_TROUBLE:
+        return _Trouble(AlarmKind.DOWNLOAD, f"could not be checked ({measures.reason})")
     reasons = (
         [f"{each.what}: wanted {each.wanted}, found {each.found}" for each in judge(spec, measures)]
         if isinstance(measures, Measures)

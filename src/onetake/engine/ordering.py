@@ -4,9 +4,7 @@ from onetake.domain.errors import BadValueError, MediaError
 from onetake.domain.recipe import Recipe
 from onetake.engine import models
 from onetake.engine.parts import Parts
-from onetake.media.decoder import VIDEO_HINT, video_available
-
-_FORMATS_OF_PYAV = ("video", "audio")
+from onetake.media.decoder import VIDEO_HINT, can_decode
 
 
 async def check_orderable(parts: Parts, recipe: Recipe) -> None:
@@ -29,7 +27,7 @@ async def check_orderable(parts: Parts, recipe: Recipe) -> None:
             listed = ", ".join(sorted(parts.adapters))
             raise BadValueError(f"Recipe {recipe.name} orders from {step.provider!r}; known providers: {listed}.")
         known.contract.operation(step.operation)
-        if any(output.spec["kind"] in _FORMATS_OF_PYAV for output in step.outputs) and not video_available():
+        if not all(can_decode(str(output.spec["kind"])) for output in step.outputs):
             raise MediaError(VIDEO_HINT)
         offered = await models.offered(parts, step.provider)
         if offered is not None and step.model not in offered:

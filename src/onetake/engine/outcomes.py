@@ -151,7 +151,7 @@ def _refused(turn: Turn, attempt: Attempt, outcome: Refused) -> None:
         "charged": "no",
         "error_category": outcome.category,
         "error_code": outcome.code,
-        "error_message": outcome.message,
+        "error_message": turn.quiet(attempt.job_id, outcome.message),
     }
     if attempts.advance(turn.tx, attempt, AttemptEvent.REFUSED, changes) is None:
         return

@@ -202,7 +202,7 @@ def record_death(turn: Turn, held: Watched, died: Died) -> None:
         "charged": died.charged,
         "error_category": ErrorCategory.PROVIDER,
         "error_code": died.code,
-        "error_message": died.message,
+        "error_message": turn.quiet(held.job_id, died.message),
     }
     if attempts.advance(turn.tx, attempt, AttemptEvent.DIED, changes) is None:
         return

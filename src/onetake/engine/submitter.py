@@ -16,6 +16,7 @@ from onetake.domain.errors import DatabaseError
 from onetake.domain.events import StepEvent
 from onetake.domain.states import AttemptState
 from onetake.domain.wire import WireRequest
+from onetake.engine.addresses import park_if_old
 from onetake.engine.outcomes import record_outcome
 from onetake.engine.parts import Parts
 from onetake.engine.settling import request_of
@@ -76,6 +77,8 @@ def claim(turn: Turn, market: Market) -> list[Claim]:
         running = next((each for each in siblings if each.ref and each.state in _RUNNING), None)
         if running is not None:  # an earlier buy turned out to be running: adopt it, buy nothing
             steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": running.id})
+            continue
+        if park_if_old(turn, step):
             continue
         made = _intend(turn, market.adapters[step.provider], step, market.started_s)
         if made is not None:

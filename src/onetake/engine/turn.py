@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from onetake.clock import Clock
+from onetake.domain.answers import without_texts
 from onetake.domain.recipe import Recipe
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.store import jobs, journal, recipes
@@ -41,6 +42,10 @@ class Turn:
     def recipe_of(self, job_id: str) -> Recipe:
         """The recipe that the job was made from."""
         return self.book.get(self.tx, jobs.get(self.tx, job_id)["recipe_hash"])
+
+    def quiet(self, job_id: str, message: str) -> str:
+        """A provider's message without the job's own texts."""
+        return without_texts(message, jobs.get_inputs(self.tx, job_id).values())
 
     def tell(
         self,

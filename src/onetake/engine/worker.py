@@ -13,9 +13,10 @@ import structlog
 
 from onetake.clock import new_id
 from onetake.domain.answers import Accepted, NotSent, Refused
-from onetake.domain.errors import DatabaseError, ProviderError
+from onetake.domain.errors import DatabaseError, OnetakeError, ProviderError
 from onetake.domain.states import AlarmKind
 from onetake.engine import models, recovery, submitter
+from onetake.engine.addresses import renew_all
 from onetake.engine.gatekeeper import park_unoffered
 from onetake.engine.parts import Parts
 from onetake.engine.watcher import Watcher, first_of
@@ -30,6 +31,9 @@ SWEEP_S = 1.0
 
 UNSENT_MAX = 4
 """Claims that have not begun to send: few, so that a crash leaves few that might have been sent and weren't."""
+
+DATABASE_FAILURES_MAX = 10
+"""Failed looks in a row, half a second apart, after which `--until-idle` gives up on the database."""
 
 CLOSED_S = 60.0
 """How long a provider takes no submits after its models could not be asked for, or it refused our key."""
@@ -46,7 +50,7 @@ class Worker:
         self._submits: set[asyncio.Task[None]] = set()
         self._unsent: set[str] = set()
         self._closed: dict[str, float] = {}
-        self._trouble: ProviderError | None = None
+        self._trouble: OnetakeError | None = None
         self._give_up = asyncio.Event()
 
     async def run(self, stop: asyncio.Event, *, until_idle: bool = False) -> None:
@@ -54,23 +58,24 @@ class Worker:
 
         Raises:
             ProviderError: with `until_idle`, when nothing can go on because a key is missing or refused.
-            DatabaseError: the database can't be used.
+            DatabaseError: the database can't be used at the start or, with `until_idle`, for too long.
         """
         await self._register()
+        async with asyncio.TaskGroup() as tasks:
+            watcher = Watcher(self._parts, tasks)
+            loops = [
+                tasks.create_task(self._renew(stop, watcher)),
+                tasks.create_task(self._sweep(stop, watcher)),
+                tasks.create_task(watcher.run(stop)),
+            ]
+            await self._claim(stop, tasks, watcher, until_idle=until_idle)
+            stop.set()
+            await self._land()
+            await asyncio.wait(loops)
         try:
-            async with asyncio.TaskGroup() as tasks:
-                watcher = Watcher(self._parts, tasks)
-                loops = [
-                    tasks.create_task(self._renew(stop, watcher)),
-                    tasks.create_task(self._sweep(stop, watcher)),
-                    tasks.create_task(watcher.run(stop)),
-                ]
-                await self._claim(stop, tasks, watcher, until_idle=until_idle)
-                stop.set()
-                await self._land()
-                await asyncio.wait(loops)
-        finally:
             await self._parts.database.write(workers.stop, self._id)
+        except DatabaseError as error:  # the lease then runs out by itself
+            _log.warning("lease.not_ended", worker=self._id, error=error.sentence)
         if until_idle and self._trouble is not None:
             raise self._trouble
 
@@ -100,7 +105,8 @@ class Worker:
                     taken = await self._parts.act(self._id, recovery.sweep)
                     for held in taken:
                         watcher.add(held, is_resumed=True)
-            except DatabaseError as error:
+                await renew_all(self._parts, self._id)
+            except OnetakeError as error:
                 _log.error("sweep.failed", error=error.sentence)
             await first_of(SWEEP_S, self._parts, stop)
 
@@ -108,18 +114,26 @@ class Worker:
         self, stop: asyncio.Event, tasks: asyncio.TaskGroup, watcher: Watcher, *, until_idle: bool
     ) -> None:
         """Claim as many ready steps as there are free POST slots, and send each once."""
-        parts, limit = self._parts, self._parts.settings.worker.concurrency
+        parts, failures = self._parts, 0
         while not stop.is_set():
             parts.wake.clear()
-            free = min(limit - len(self._submits), UNSENT_MAX - len(self._unsent))
-            claimed = await self._claim_some(free) if free > 0 else []
+            try:
+                claimed = await self._claim_some()
+                if until_idle and not claimed and not self._submits and await self._is_idle():
+                    return
+                failures = 0
+            except DatabaseError as error:
+                failures += 1
+                _log.error("claim.failed", worker=self._id, error=error.sentence, times=failures)
+                if until_idle and failures >= DATABASE_FAILURES_MAX:
+                    self._trouble = error
+                    return
+                claimed = []
             for each in claimed:
                 self._unsent.add(each.attempt_id)
                 task = tasks.create_task(self._submit(each, watcher))
                 self._submits.add(task)
                 task.add_done_callback(self._landed)
-            if until_idle and not claimed and not self._submits and await self._is_idle():
-                return
             if not claimed:
                 await first_of(TICK_S, parts, parts.wake, stop)
 
@@ -127,8 +141,11 @@ class Worker:
         self._submits.discard(task)
         self._parts.wake.set()
 
-    async def _claim_some(self, free: int) -> list[submitter.Claim]:
+    async def _claim_some(self) -> list[submitter.Claim]:
         parts = self._parts
+        free = min(parts.settings.worker.concurrency - len(self._submits), UNSENT_MAX - len(self._unsent))
+        if free <= 0:
+            return []
         closed = self._closed_now()
         ready = await parts.database.read(leases.list_ready, limit=free, closed=closed)
         offered = {provider: await self._offered(provider) for provider in {step.provider for step in ready}}
@@ -175,6 +192,9 @@ class Worker:
                 give_up=self._give_up,
                 on_sending=lambda: self._sending(claimed.attempt_id),
             )
+        except DatabaseError as error:  # stopping: the submit's own lease runs out and a sweep names it unknown
+            _log.error("answer.not_recorded", attempt=claimed.attempt_id, error=error.sentence)
+            return
         finally:
             self._unsent.discard(claimed.attempt_id)
         if isinstance(outcome, Accepted):

@@ -23,7 +23,7 @@ from onetake.domain.errors import MediaError, StorageError
 from onetake.domain.outputs import Measures
 from onetake.media.findings import VIDEO_HINT, DecodeFault, Undecodable
 
-__all__ = ["VIDEO_HINT", "DecodeFault", "Decoder", "Undecodable", "video_available"]
+__all__ = ["VIDEO_HINT", "DecodeFault", "Decoder", "Undecodable", "can_decode", "video_available"]
 
 _FILES_PER_CHILD = 1000
 """A leak of 100 KB a file in some decoder would cost 100 MB at most, and what a hostile file might have planted ends
@@ -48,6 +48,11 @@ _FOUND: pydantic.TypeAdapter[Measures | Undecodable] = pydantic.TypeAdapter(Meas
 def video_available() -> bool:
     """Whether clips can be decoded here; `VIDEO_HINT` says how to get there. Loads nothing."""
     return importlib.util.find_spec("av") is not None
+
+
+def can_decode(kind: str) -> bool:
+    """Whether files of this kind can be decoded here: pictures always, clips and sound with PyAV."""
+    return kind == "image" or video_available()
 
 
 class Decoder:

@@ -96,8 +96,13 @@ class Adapter:
         return WireRequest(method="POST", url=self.origin + path, headers=_JSON, body=to_wire_json(body))
 
     def locator(self, accepted: answers.Accepted) -> str:
-        """The address to poll, to be saved with the ref: what the answer named, else the contract's path."""
-        return accepted.locator or self.origin + answers.poll_path(self.contract, accepted.ref)
+        """The address to poll, to be saved with the ref: what the answer named, else the contract's path.
+
+        An address elsewhere than at the provider's own origin is not taken: our key goes there with each poll.
+        """
+        if accepted.locator.startswith(f"{self.origin}/"):
+            return accepted.locator
+        return self.origin + answers.poll_path(self.contract, accepted.ref)
 
     def poll_request(self, locator: str) -> WireRequest:
         """The free GET that asks about a saved ref."""

@@ -60,7 +60,7 @@ async def _answer(request: web.Request, task: Task, data: bytes, fault: Fault | 
     if name == "file_slow":
         await asyncio.sleep(provider.options.slow_s)
     if name == "file_lying":
-        data = await provider.studio.run(lambda: _lie(provider, task))
+        data = await asyncio.to_thread(_lie, provider, task)
     return _file(task, data)
 
 

@@ -1,5 +1,6 @@
 """Fetching the picture that a clip starts on, as a provider would: from an address, before the order is accepted."""
 
+import asyncio
 import ipaddress
 import time
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -33,7 +34,7 @@ async def fetch_first_frame(provider: Provider, url: str) -> bytes:
     if parts.scheme not in {"http", "https"} or not _is_loopback(parts.hostname or ""):
         raise FirstFrameError("only addresses on this machine are fetched")
     data = _own(provider, parts) if is_own else await _foreign(provider, url)
-    if not await provider.studio.run(lambda: is_picture(data)):
+    if not await asyncio.to_thread(is_picture, data):
         raise FirstFrameError("no picture is there")
     return data
 

@@ -8,10 +8,8 @@ import asyncio
 import hashlib
 import io
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 from PIL import Image
 
@@ -21,7 +19,6 @@ from onetake.sandbox.orders import Order
 from onetake.sandbox.pictures import picture
 from onetake.sandbox.tasks import Phase, Task
 
-T = TypeVar("T")
 _HANDS = 2  # threads that draw; each keeps about one core busy
 _FPS = 24
 _FPS_TINY = 4
@@ -68,19 +65,18 @@ class Studio:
         """Where a finished output is."""
         return self._folder / file_name
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Do something that would hold up the server, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._hands, work)
-
     async def _live(self, task: Task) -> None:
         await _sleep_until(task.starts_at_s)
         task.phase = Phase.RENDERING
         if task.task_fault == "task_never_finishes":
             return
-        is_failing = task.task_fault == "task_fails"
-        sha256 = () if is_failing else await self.run(lambda: self._render(task))
+        sha256: tuple[str, ...] = ()
+        phase = Phase.FAILED
+        if task.task_fault != "task_fails":
+            sha256 = await asyncio.get_running_loop().run_in_executor(self._hands, self._render, task)
+            phase = Phase.COMPLETED
         await _sleep_until(task.ends_at_s)
-        task.sha256, task.phase = sha256, Phase.FAILED if is_failing else Phase.COMPLETED
+        task.sha256, task.phase = sha256, phase
         self._bill.record(task)
 
     def _render(self, task: Task) -> tuple[str, ...]:

@@ -82,9 +82,10 @@ def found(tx: Tx, clock: Clock, *, job_id: str, attempt_id: str, addresses: tupl
     changed = 0
     for ordinal, address in enumerate(addresses):
         changed += tx.do(
-            "INSERT INTO artifacts (id, job_id, attempt_id, ordinal, address, state, created_at, updated_at)"
-            " VALUES (:id, :job, :attempt, :ordinal, :address, 'fetching', :now, :now)"
-            " ON CONFLICT (attempt_id, ordinal) DO UPDATE SET address = excluded.address, updated_at = :now"
+            "INSERT INTO artifacts (id, job_id, attempt_id, ordinal, address, address_at, state, created_at,"
+            " updated_at) VALUES (:id, :job, :attempt, :ordinal, :address, :now, 'fetching', :now, :now)"
+            " ON CONFLICT (attempt_id, ordinal)"
+            " DO UPDATE SET address = excluded.address, address_at = :now, updated_at = :now"
             " WHERE artifacts.state = 'fetching' AND artifacts.address <> excluded.address",
             {
                 "id": new_id("art", clock),
@@ -96,6 +97,25 @@ def found(tx: Tx, clock: Clock, *, job_id: str, attempt_id: str, addresses: tupl
             },
         )
     return changed
+
+
+def renew(tx: Tx, attempt_id: str, addresses: tuple[str, ...]) -> None:
+    """Keep the addresses that the provider names now, for files that stand as for those still to be fetched."""
+    for ordinal, address in enumerate(addresses):
+        tx.do(
+            "UPDATE artifacts SET address = :address, address_at = :now WHERE attempt_id = :id AND ordinal = :ordinal",
+            {"address": address, "now": tx.now_us, "id": attempt_id, "ordinal": ordinal},
+        )
+
+
+def list_old_addresses(tx: Tx, job_id: str, *, before: int) -> set[tuple[str, str]]:
+    """The filled outputs of a job, by step and name, whose address was last named before that moment."""
+    rows = tx.all(
+        "SELECT s.name AS step, o.name AS output FROM expected_outputs o JOIN steps s ON s.id = o.step_id"
+        " JOIN artifacts a ON a.id = o.artifact_id WHERE o.job_id = :job AND a.address_at < :before",
+        {"job": job_id, "before": before},
+    )
+    return {(row["step"], row["output"]) for row in rows}
 
 
 def list_of_attempt(tx: Tx, attempt_id: str) -> list[Artifact]:

@@ -92,6 +92,16 @@ def watched(tx: Tx, attempt_id: str) -> Watched:
     return Watched(**{**row, "is_queued": bool(row["is_queued"]), "has_alarms": bool(row["has_alarms"])})
 
 
+def list_sources(tx: Tx, job_id: str) -> list[Watched]:
+    """The attempts whose files fill a job's outputs: what later steps are handed."""
+    rows = tx.all(
+        "SELECT DISTINCT r.attempt_id FROM expected_outputs o JOIN artifacts f ON f.id = o.artifact_id"
+        " JOIN refs r ON r.attempt_id = f.attempt_id WHERE o.job_id = :job AND r.disowned_at IS NULL",
+        {"job": job_id},
+    )
+    return [watched(tx, row["attempt_id"]) for row in rows]
+
+
 def find_held(tx: Tx, attempt_id: str, worker_id: str) -> Watched | None:
     """The attempt, if it waits for the provider and this worker holds it."""
     held = watched(tx, attempt_id)

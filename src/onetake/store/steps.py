@@ -57,8 +57,8 @@ def insert(
     """A paid step that waits for what it needs."""
     tx.do(
         "INSERT INTO steps (id, job_id, name, position, kind, state, waiting_for, provider, operation, model,"
-        " deadline_s, created_at, updated_at) VALUES (:id, :job, :name, :position, 'generate', 'waiting', 'needs', :provider,"
-        " :operation, :model, :deadline, :now, :now)",
+        " deadline_s, created_at, updated_at) VALUES (:id, :job, :name, :position, 'generate', 'waiting', 'needs',"
+        " :provider, :operation, :model, :deadline, :now, :now)",
         {
             "id": step_id,
             "job": job_id,
@@ -100,6 +100,23 @@ def list_of_job(tx: Tx, job_id: str) -> list[Step]:
     """The job's paid steps in the recipe's order."""
     rows = tx.all("SELECT * FROM steps WHERE job_id = :job AND kind = 'generate' ORDER BY position", {"job": job_id})
     return [Step.of(row) for row in rows]
+
+
+def list_without_address(tx: Tx) -> list[Step]:
+    """Steps that wait for a fresh address and are due for a try."""
+    rows = tx.all(
+        "SELECT * FROM steps WHERE state = 'waiting' AND waiting_for = 'address' AND not_before <= :now",
+        {"now": tx.now_us},
+    )
+    return [Step.of(row) for row in rows]
+
+
+def postpone(tx: Tx, step: Step, not_before: int) -> None:
+    """Put off what the step waits for; it stays in its state."""
+    tx.do(
+        "UPDATE steps SET not_before = :until, version = version + 1 WHERE id = :id AND version = :version",
+        {"until": not_before, "id": step.id, "version": step.version},
+    )
 
 
 def advance(tx: Tx, step: Step, event: StepEvent, changes: Mapping[str, object] | None = None) -> StepState | None:

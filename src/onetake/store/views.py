@@ -12,8 +12,8 @@ LONG_WAIT_US = 60_000_000
 
 _STEPS = (
     "SELECT s.id, s.job_id, s.name, s.state, s.waiting_for, s.provider, s.operation, s.model, s.request_hash,"
-    " s.attempts, s.not_before, s.updated_at, a.id AS attempt_id, a.no AS attempt_no, a.state AS attempt, a.is_queued, a.charged,"
-    " a.error_category, a.error_code, a.error_message, a.accepted_at, a.updated_at AS attempt_updated_at, r.ref,"
+    " s.attempts, s.not_before, s.updated_at, a.id AS attempt_id, a.no AS attempt_no, a.state AS attempt, a.is_queued,"
+    " a.charged, a.error_category, a.error_code, a.error_message, a.accepted_at, r.ref,"
     " coalesce(a.lease_until, CASE WHEN a.state IN ('processing', 'collecting') THEN w.lease_until END) AS lease_until,"
     " EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open') AS has_case"
     " FROM steps s LEFT JOIN attempts a ON a.id = s.current_attempt_id LEFT JOIN refs r ON r.id = a.ref_id"
@@ -38,8 +38,8 @@ def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
     if row is not None:
         return True
     rows = tx.all(
-        "SELECT DISTINCT provider FROM steps WHERE state = 'ready' AND kind = 'generate'"
-        " AND (not_before IS NULL OR not_before <= :soon)",
+        "SELECT DISTINCT provider FROM steps WHERE kind = 'generate' AND (not_before IS NULL OR not_before <= :soon)"
+        " AND (state = 'ready' OR (state = 'waiting' AND waiting_for = 'address'))",
         {"soon": soon},
     )
     return bool({row["provider"] for row in rows} - set(closed))
@@ -132,8 +132,8 @@ def list_attempts(tx: Tx, step_id: str) -> list[Row]:
     """A step's attempts with the outcome and receipt of each POST; no wire bytes, no addresses."""
     return tx.all(
         "SELECT a.no, a.state, r.ref, r.source, a.charged, a.error_category, a.error_code, a.error_message,"
-        " a.created_at, a.accepted_at, a.ended_at, d.n AS sends, d.outcome, d.status AS http_status, d.receipt FROM attempts a"
-        " LEFT JOIN refs r ON r.id = a.ref_id LEFT JOIN sends d ON d.attempt_id = a.id"
+        " a.created_at, a.accepted_at, a.ended_at, d.n AS sends, d.outcome, d.status AS http_status,"
+        " d.receipt FROM attempts a LEFT JOIN refs r ON r.id = a.ref_id LEFT JOIN sends d ON d.attempt_id = a.id"
         " AND d.n = (SELECT max(n) FROM sends WHERE attempt_id = a.id) WHERE a.step_id = :id ORDER BY a.no",
         {"id": step_id},
     )

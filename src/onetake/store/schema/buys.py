@@ -193,6 +193,7 @@ artifacts = Table(
     of("attempt_id", "attempts"),
     count("ordinal"),
     must("address"),
+    moment("address_at"),
     must("state"),
     maybe("use"),
     Column("digest", Text, ForeignKey("blobs.digest")),

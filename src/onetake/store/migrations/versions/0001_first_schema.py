@@ -466,6 +466,7 @@ def upgrade() -> None:
         sa.Column("attempt_id", sa.Text(), nullable=False),
         sa.Column("ordinal", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("address", sa.Text(), nullable=False),
+        sa.Column("address_at", sa.BigInteger(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("use", sa.Text(), nullable=True),
         sa.Column("digest", sa.Text(), nullable=True),
