@@ -35,6 +35,9 @@ UNSENT_MAX = 4
 DATABASE_FAILURES_MAX = 10
 """Failed looks in a row, half a second apart, after which `--until-idle` gives up on the database."""
 
+LEFTOVER_AGE_S = 3600.0
+"""Files half written for longer than this are a dead process's: no download takes an hour without a byte."""
+
 CLOSED_S = 60.0
 """How long a provider takes no submits after its models could not be asked for, or it refused our key."""
 
@@ -61,6 +64,8 @@ class Worker:
             DatabaseError: the database can't be used at the start or, with `until_idle`, for too long.
         """
         await self._register()
+        now_us = self._parts.clock.now_us()
+        await self._parts.blobs.sweep_incoming(before_us=now_us - round(LEFTOVER_AGE_S * 1e6))
         async with asyncio.TaskGroup() as tasks:
             watcher = Watcher(self._parts, tasks)
             loops = [
