@@ -4,13 +4,15 @@ Pure functions over bytes and a contract. `outcome_of` is DESIGN's table of outc
 acceptance nor refusal is unknown, and nothing here ever guesses in favour of sending again.
 """
 
+import itertools
 import json
+import math
 import re
 import urllib.parse
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from onetake.domain.contract import Contract, Operation
+from onetake.domain.contract import Contract, Operation, status_key
 from onetake.domain.pacing import retry_after_s
 from onetake.domain.states import ErrorCategory
 from onetake.domain.wire import Answer, SendFault, WireResult
@@ -151,17 +153,20 @@ def outcome_of(contract: Contract, result: WireResult, *, now_s: float) -> Outco
 def _acceptance(contract: Contract, answer: Answer, body: object) -> Outcome:
     if not answer.is_whole or body is None:
         return Unknown(reason=f"HTTP {answer.status} with a body that can't be read")
-    refs = {ref for path in contract.accept.ref_paths for ref in pick(body, path) if _is_ref(ref)}
+    named = [as_ref(value) for path in contract.accept.ref_paths for value in pick(body, path)]
+    refs = {ref for ref in named if ref is not None}
     if len(refs) != 1:
         return Unknown(reason=f"HTTP {answer.status} with {'no usable id' if not refs else 'two ids that disagree'}")
     locator = next((x for x in pick(body, contract.accept.locator_path) if isinstance(x, str)), "")
-    return Accepted(ref=str(refs.pop()), locator=locator)
+    return Accepted(ref=refs.pop(), locator=locator)
 
 
-def _is_ref(value: object) -> bool:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return True
-    return isinstance(value, str) and 0 < len(value) <= _REF_CHARS_MAX and value.isprintable()
+def as_ref(value: object) -> str | None:
+    """The provider's id that a value is: text that can be seen and written down, or a whole number; else None."""
+    text = str(value) if type(value) is int else value
+    if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > _REF_CHARS_MAX:
+        return None
+    return text
 
 
 def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> Refused | None:
@@ -215,7 +220,7 @@ def reading_of(contract: Contract, operation: Operation, ref: str, result: WireR
 def _task(contract: Contract, operation: Operation, body: object) -> Reading:
     rules = contract.poll
     word = _word(body, rules.status_path)
-    meaning = rules.statuses.get(word)
+    meaning = rules.statuses.get(status_key(word))
     if meaning is None:
         return Unlisted(word=word)
     if meaning == "failed":
@@ -275,24 +280,39 @@ def _word(body: object, path: str) -> str:
     value = next(iter(pick(body, path)), "")
     if not isinstance(value, str | int):
         return ""
-    return _ADDRESS.sub("(address)", str(value))[:_MESSAGE_CHARS_MAX]
+    # Shortened first: looking for addresses takes time by the square of the text's length.
+    return _ADDRESS.sub("(address)", str(value)[:_MESSAGE_CHARS_MAX])[:_MESSAGE_CHARS_MAX]
 
 
 def without_texts(message: str, texts: Iterable[object]) -> str:
     """The message without what the customer wrote: a refusal may quote the prompt, an error may not show it."""
     for text in texts:
         if isinstance(text, str) and len(text) >= _TEXT_CHARS_MIN:
-            message = message.replace(text, "(your text)").replace(text[:_QUOTE_CHARS], "(your text)")
+            message = _without(message, text)
+    return message
+
+
+def _without(message: str, text: str) -> str:
+    """The message without the text, whole or by its beginning, as a long one is quoted or a shortened message ends."""
+    for start in range(len(message) - _TEXT_CHARS_MIN + 1):
+        rest = message[start:]
+        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(rest, text, strict=False)))
+        if shared >= min(len(text), _QUOTE_CHARS) or shared == len(rest):
+            return f"{message[:start]}(your text){_without(rest[shared:], text)}"
     return message
 
 
 def _json(answer: Answer) -> object:
-    """The body as JSON, or None. NaN and infinity are refused: no provider's number is ever one of them."""
+    """The body as JSON, or None.
+
+    NaN and infinity, which JSON hasn't, count as missing: never as a number, and a senseless price hides no id.
+    """
     try:
-        return json.loads(answer.body, parse_constant=_refuse)
+        return json.loads(answer.body, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         return None
 
 
-def _refuse(word: str) -> object:
-    raise ValueError(word)
+def _finite(spelling: str) -> float | None:
+    number = float(spelling)
+    return number if math.isfinite(number) else None

@@ -7,15 +7,21 @@ knows a provider. Whatever it doesn't say is not promised: a missing statement i
 Paths into answers are dotted: `output.image_urls[]` is every item of that list, `error.code` one value.
 """
 
+import datetime
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, cast
 
+from onetake.domain.canonical import digest
 from onetake.domain.errors import RecipeError
+from onetake.domain.tables import Table, parse_toml, root_table
 
 StatusWord = Literal["queued", "working", "finished", "failed"]
 
 _STATUS_WORDS = ("queued", "working", "finished", "failed")
+_PATH = r"\w+(\[\])?(\.\w+(\[\])?)*"
+_PATH_WHAT = "a dotted path, such as output.urls[]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +66,7 @@ class Poll:
     Attributes:
         path: below the provider's origin, with `{ref}` where the percent-encoded id goes.
         status_path: where the status word stands.
-        statuses: what each word means; a word that is not listed raises an alarm and is polled on.
+        statuses: what each word means, by `status_key`; a word that is not listed raises an alarm and is polled on.
         missing: HTTP statuses that say that there is no such task.
         auth: HTTP statuses that say that our key was refused.
         code_path, message_path: where a failed task keeps its reason.
@@ -103,6 +109,7 @@ class Contract:
         idempotency, lookup: the kind of each; "none" means that a lost answer can't be asked for.
         models_path, models_item_path: where the models offered to a key are listed, and each one's id.
         support: whom to ask about a doubt, and what to quote.
+        version: names the file's content; kept with every attempt.
     """
 
     provider: str
@@ -119,7 +126,7 @@ class Contract:
     idempotency: Literal["none"]
     lookup: Literal["none"]
     support: str
-    version: str = field(default="")
+    version: str
 
     def operation(self, name: str) -> Operation:
         """The operation of that name.
@@ -134,130 +141,137 @@ class Contract:
             raise RecipeError(f"{self.provider} has no operation {name!r}; its contract lists: {known}.") from None
 
 
-class _Reader:
-    """Takes typed values out of a parsed TOML table and says where one is wrong."""
-
-    def __init__(self, table: object, source: str, where: str = "") -> None:
-        self._source, self._where = source, where
-        if not isinstance(table, dict):
-            raise self._wrong("", "must be a table")
-        self._table = cast("dict[str, object]", table)
-        self._seen: set[str] = set()
-
-    def _wrong(self, key: str, reason: str) -> RecipeError:
-        path = ".".join(part for part in (self._where, key) if part)
-        return RecipeError(f"{self._source}: {path or 'the file'} {reason}.")
-
-    def table(self, key: str) -> "_Reader":
-        self._seen.add(key)
-        path = f"{self._where}.{key}" if self._where else key
-        return _Reader(self._table.get(key), self._source, path)
-
-    def text(self, key: str, default: str | None = None) -> str:
-        self._seen.add(key)
-        value = self._table.get(key, default)
-        if not isinstance(value, str):
-            raise self._wrong(key, "must be text")
-        return value
-
-    def choice(self, key: str, allowed: tuple[str, ...], default: str) -> str:
-        value = self.text(key, default)
-        if value not in allowed:
-            raise self._wrong(key, f"must be one of: {', '.join(allowed)}")
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        self._seen.add(key)
-        value = self._table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self._wrong(key, "must be a list of texts")
-        return tuple(value)
-
-    def codes(self, key: str) -> frozenset[int]:
-        self._seen.add(key)
-        value = self._table.get(key, [])
-        if not isinstance(value, list) or not all(type(item) is int for item in value):
-            raise self._wrong(key, "must be a list of HTTP statuses")
-        return frozenset(value)
-
-    def names(self) -> list[str]:
-        return list(self._table)
-
-    def close(self) -> None:
-        """Refuse what nobody asked for: a statement that isn't understood must not look as if it counted."""
-        unknown = sorted(set(self._table) - self._seen)
-        if unknown:
-            raise self._wrong(unknown[0], "is not a statement that this version understands")
+def status_key(word: str) -> str:
+    """A status word as it is looked up: case and outer blanks say nothing."""
+    return word.strip().casefold()
 
 
-def parse_contract(table: object, *, source: str, version: str) -> Contract:
-    """A contract from its parsed TOML.
+def parse_contract(text: str | bytes, file: str) -> Contract:
+    """The contract that a TOML file states.
 
     Args:
-        table: what `tomllib` made of the file.
-        source: the file's name, for messages.
-        version: the hash of the file, kept with every attempt.
+        text: the file's text; bytes are read as UTF-8.
+        file: its name, for messages.
 
     Raises:
-        RecipeError: names the file, the key and what is wrong with it.
+        RecipeError: names the file, the line or key, and what is wrong there.
     """
-    top = _Reader(table, source)
-    submit, poll, models = top.table("accept"), top.table("poll"), top.table("models")
-    refusals, key, operations = top.table("refuse"), top.table("key"), top.table("operations")
+    content = parse_toml(text, file)
+    top = root_table(content, file)
+    key, models, accept = top.table("key"), top.table("models"), top.table("accept")
     contract = Contract(
-        provider=top.text("provider"),
-        verified_on=top.text("verified_on"),
-        evidence=top.texts("evidence"),
+        provider=top.name("provider"),
+        verified_on=_day(top, "verified_on"),
+        evidence=_some(top, "evidence"),
         auth_header=key.text("header"),
-        auth_format=key.text("format"),
-        operations={name: _operation(operations.table(name), name) for name in operations.names()},
-        accept=Accept(ref_paths=submit.texts("ref_paths"), locator_path=submit.text("locator_path", "")),
-        refusals=_refusals(refusals),
-        poll=_poll(poll),
-        models_path=models.text("path"),
-        models_item_path=models.text("item_path"),
-        idempotency=cast("Literal['none']", top.choice("idempotency", ("none",), "none")),
-        lookup=cast("Literal['none']", top.choice("lookup", ("none",), "none")),
+        auth_format=key.text("format", pattern=r".*\{key\}.*", what="text with {key} in it"),
+        operations=_operations(top.table("operations")),
+        accept=Accept(ref_paths=_paths(accept, "ref_paths"), locator_path=_path(accept, "locator_path", "")),
+        refusals=_refusals(top.table("refuse")),
+        poll=_poll(top.table("poll")),
+        models_path=_address(models, "path"),
+        models_item_path=_path(models, "item_path"),
+        idempotency=cast("Literal['none']", top.one_of("idempotency", ("none",), "none")),
+        lookup=cast("Literal['none']", top.one_of("lookup", ("none",), "none")),
         support=top.text("support", ""),
-        version=version,
+        version=digest(content)[:16],
     )
-    for reader in (top, submit, poll, models, refusals, key, operations):
-        reader.close()
+    for table in (top, key, models, accept):
+        table.end()
     return contract
 
 
-def _operation(table: _Reader, name: str) -> Operation:
-    operation = Operation(name=name, path=table.text("path"), address_paths=table.texts("address_paths"))
-    table.close()
-    return operation
+def _operations(tables: Table) -> dict[str, Operation]:
+    operations = {}
+    for name, table in tables.tables_by_name().items():
+        address_paths = _paths(table, "address_paths")
+        operations[name] = Operation(name=name, path=_address(table, "path"), address_paths=address_paths)
+        table.end()
+    if not operations:
+        raise tables.refuse("must have at least one entry")
+    return operations
 
 
-def _refusals(table: _Reader) -> Refusals:
-    return Refusals(
-        statuses=table.codes("statuses"),
-        later=table.codes("later"),
-        shape_path=table.text("shape_path"),
-        code_path=table.text("code_path"),
-        message_path=table.text("message_path"),
-        auth=table.codes("auth"),
-        moderation_codes=frozenset(table.texts("moderation_codes")),
+def _refusals(table: Table) -> Refusals:
+    refusals = Refusals(
+        statuses=_statuses(table, "statuses"),
+        later=_statuses(table, "later"),
+        shape_path=_path(table, "shape_path"),
+        code_path=_path(table, "code_path"),
+        message_path=_path(table, "message_path"),
+        auth=_statuses(table, "auth"),
+        moderation_codes=frozenset(table.names("moderation_codes", ())),
     )
+    if both := refusals.statuses & refusals.later:
+        raise table.refuse(f"lists {min(both)}, and so does statuses: it is one or the other", "later")
+    table.end()
+    return refusals
 
 
-def _poll(table: _Reader) -> Poll:
-    words = table.table("statuses")
-    statuses = {word: cast("StatusWord", words.choice(word, _STATUS_WORDS, "")) for word in words.names()}
-    return Poll(
-        path=table.text("path"),
-        status_path=table.text("status_path"),
-        statuses=statuses,
-        missing=table.codes("missing"),
-        auth=table.codes("auth"),
-        code_path=table.text("code_path"),
-        message_path=table.text("message_path"),
-        model_path=table.text("model_path", ""),
+def _poll(table: Table) -> Poll:
+    poll = Poll(
+        path=_address(table, "path", r"/\S*\{ref\}\S*", "a path with {ref} in it"),
+        status_path=_path(table, "status_path"),
+        statuses=_words(table.table("statuses")),
+        missing=_statuses(table, "missing"),
+        auth=_statuses(table, "auth"),
+        code_path=_path(table, "code_path"),
+        message_path=_path(table, "message_path"),
+        model_path=_path(table, "model_path", ""),
         charged_on_failure=cast(
             "Literal['yes', 'no', 'unknown']",
-            table.choice("charged_on_failure", ("yes", "no", "unknown"), "unknown"),
+            table.one_of("charged_on_failure", ("yes", "no", "unknown"), "unknown"),
         ),
     )
+    table.end()
+    return poll
+
+
+def _words(table: Table) -> dict[str, StatusWord]:
+    words: dict[str, StatusWord] = {}
+    for word in table:
+        meaning = cast("StatusWord", table.one_of(word, _STATUS_WORDS))
+        if words.setdefault(status_key(word), meaning) != meaning:
+            raise table.refuse("is there twice, with two meanings", word)
+    if "finished" not in words.values():
+        raise table.refuse("must have a word that means finished")
+    return words
+
+
+def _statuses(table: Table, key: str) -> frozenset[int]:
+    found = table.entries(key, [])
+    for index, status in enumerate(found):
+        if type(status) is not int or not 300 <= status <= 599:
+            raise table.refuse("must be an HTTP status from 300 to 599", key, index)
+    return frozenset(cast("list[int]", found))
+
+
+def _some(table: Table, key: str) -> tuple[str, ...]:
+    names = table.names(key)
+    if not names:
+        raise table.refuse("must have at least one entry", key)
+    return names
+
+
+def _path(table: Table, key: str, default: str | None = None) -> str:
+    return table.text(key, default, pattern=_PATH, what=_PATH_WHAT)
+
+
+def _paths(table: Table, key: str) -> tuple[str, ...]:
+    paths = _some(table, key)
+    for index, path in enumerate(paths):
+        if not re.fullmatch(_PATH, path):
+            raise table.refuse(f"must be {_PATH_WHAT}", key, index)
+    return paths
+
+
+def _address(table: Table, key: str, pattern: str = r"/\S*", what: str = "a path that begins with /") -> str:
+    return table.text(key, pattern=pattern, what=what)
+
+
+def _day(table: Table, key: str) -> str:
+    day = table.text(key)
+    try:
+        return datetime.date.fromisoformat(day).isoformat()
+    except ValueError:
+        raise table.refuse("must be a day, as YYYY-MM-DD", key) from None

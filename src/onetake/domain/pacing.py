@@ -1,8 +1,8 @@
 """When to ask again: intervals, backoff and Retry-After. Pure; chance comes in as a number from 0 to 1."""
 
 import datetime
-import email.utils
 import math
+import re
 
 POLL_BACKOFF_S_MAX = 300.0
 """Longest pause between polls that fail: five minutes keeps an outage cheap and its end noticed."""
@@ -15,6 +15,14 @@ RETRY_AFTER_S_MAX = 86_400.0
 
 JITTER = 0.1
 """An answered poll comes back after its interval, spread by a tenth either way, so that jobs don't march in step."""
+
+_ENTRIES = re.compile(r"\s*(?:[A-Z][a-z]{2,8},)?[^,]+")  # a date has a comma after its day's name
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # no sign, no exponent: more than that Python would read, and wrongly
+_DATES = (  # RFC 9110, 5.6.7
+    "%a, %d %b %Y %H:%M:%S GMT",
+    "%A, %d-%b-%y %H:%M:%S GMT",
+    "%a %b %d %H:%M:%S %Y",
+)
 
 
 def poll_delay_s(interval_s: float, *, chance: float) -> float:
@@ -36,29 +44,25 @@ def backoff_s(
 
 
 def retry_after_s(value: str | None, *, now_s: float) -> float | None:
-    """Seconds to wait by a Retry-After header: whole or broken seconds, or an HTTP date (RFC 9110, 10.2.3).
+    """Seconds to wait by a Retry-After header: seconds, or an HTTP date (RFC 9110, 10.2.3).
 
-    None when there is none or it can't be read; never negative, at most `RETRY_AFTER_S_MAX`.
+    Of a header that came several times, joined by commas, the first that can be read counts. None when none can;
+    broken seconds are rounded up; never negative, at most `RETRY_AFTER_S_MAX`.
     """
-    if value is None:
-        return None
-    wait_s = _seconds(value.strip())
-    if wait_s is None:
-        wait_s = _until(value, now_s)
-    return None if wait_s is None else min(max(0.0, wait_s), RETRY_AFTER_S_MAX)
+    entries = (entry.strip() for entry in _ENTRIES.findall(value or ""))
+    waits_s = (_seconds(entry) if _SECONDS.fullmatch(entry) else _until(entry, now_s) for entry in entries)
+    return next((wait_s for wait_s in waits_s if wait_s is not None), None)
 
 
-def _seconds(value: str) -> float | None:
-    try:
-        wait_s = float(value)
-    except ValueError:
-        return None
-    return wait_s if math.isfinite(wait_s) else None
+def _seconds(value: str) -> float:
+    return float(math.ceil(min(float(value), RETRY_AFTER_S_MAX)))
 
 
 def _until(value: str, now_s: float) -> float | None:
-    try:
-        moment = email.utils.parsedate_to_datetime(value)
-    except (TypeError, ValueError):
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp() - now_s
+    for spelling in _DATES:
+        try:
+            moment = datetime.datetime.strptime(value, spelling).replace(tzinfo=datetime.UTC)
+        except ValueError:
+            continue
+        return min(max(0.0, moment.timestamp() - now_s), RETRY_AFTER_S_MAX)
+    return None

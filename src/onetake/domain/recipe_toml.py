@@ -3,20 +3,17 @@
 Every refusal is one sentence with the file, the key's path (or TOML's line and column) and the reason.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from typing import Literal, cast
 
-from onetake.domain.canonical import decoded, encode
-from onetake.domain.errors import BadValueError
+from onetake.domain.canonical import encode
 from onetake.domain.inputs import fault_of
-from onetake.domain.jsonvalue import Json, normal, number_from
+from onetake.domain.jsonvalue import Json
 from onetake.domain.recipe import BooleanInput, ChoiceInput, Input, NumberInput, Partial, Recipe, TextInput
 from onetake.domain.recipe_steps import read_steps
-from onetake.domain.tables import Table, bad_file, hint
+from onetake.domain.tables import Table, hint, parse_toml, root_table
 
 _RECIPE_NAME = r"[a-z][a-z0-9_-]{0,39}"
 _LINE = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}"
@@ -34,17 +31,7 @@ def parse_recipe(text: str | bytes, file: str) -> Recipe:
     Raises:
         RecipeError: names the file, the line or key, and what is wrong there.
     """
-    try:
-        table = tomllib.loads(decoded(text), parse_float=number_from)
-    except BadValueError as error:
-        raise bad_file(file, (), error.fields[""]) from None
-    except tomllib.TOMLDecodeError as error:  # names line and column
-        raise bad_file(file, (), f"isn't TOML: {error}") from None
-    except ValueError:  # Python's own bound on the digits of an integer
-        raise bad_file(file, (), "holds a whole number of thousands of digits") from None
-    except RecursionError:
-        raise bad_file(file, (), "is nested too deep") from None
-    return recipe_from_content(table, file)
+    return recipe_from_content(parse_toml(text, file), file)
 
 
 def recipe_from_content(content: Mapping[str, object], source: str) -> Recipe:
@@ -57,8 +44,7 @@ def recipe_from_content(content: Mapping[str, object], source: str) -> Recipe:
     Raises:
         RecipeError: names the source, the key and what is wrong there.
     """
-    refuse = partial(bad_file, source)
-    root = Table(cast("dict[str, object]", normal(content, refuse=refuse)), refuse)  # type: ignore[arg-type]
+    root = root_table(content, source)
     head, declared = root.table("recipe"), root.table("inputs")
     root.end("steps")
     inputs = _inputs(declared)

@@ -2,14 +2,50 @@
 
 import difflib
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import cast
 
-from onetake.domain.errors import RecipeError
-from onetake.domain.jsonvalue import Json, Path, Refuse, pointer, shown
+from onetake.domain.canonical import decoded
+from onetake.domain.errors import BadValueError, RecipeError
+from onetake.domain.jsonvalue import Json, Path, Refuse, normal, number_from, pointer, shown
 
 NAME = r"[a-z][a-z0-9_]{0,39}"  # stands in states, SQL rows and settings' names, so it stays short and plain
 _NAME_WHAT = "a name: a-z, 0-9 and _, a letter first, at most 40"
 WHOLE_MAX = 2**53 - 1  # the largest whole number that every JSON reader keeps (RFC 8259, section 6)
+
+
+def parse_toml(text: str | bytes, file: str) -> dict[str, object]:
+    """What a file in TOML says; its numbers are exact.
+
+    Args:
+        text: the file's text; bytes are read as UTF-8.
+        file: its name, for messages.
+
+    Raises:
+        RecipeError: the text can't be read; names the line.
+    """
+    try:
+        return tomllib.loads(decoded(text), parse_float=number_from)
+    except BadValueError as error:
+        raise bad_file(file, (), error.fields[""]) from None
+    except tomllib.TOMLDecodeError as error:  # names line and column
+        raise bad_file(file, (), f"isn't TOML: {error}") from None
+    except ValueError:  # Python's own bound on the digits of an integer
+        raise bad_file(file, (), "holds a whole number of thousands of digits") from None
+    except RecursionError:
+        raise bad_file(file, (), "is nested too deep") from None
+
+
+def root_table(content: Mapping[str, object], file: str) -> "Table":
+    """A file's content as a table to read from.
+
+    Raises:
+        RecipeError: a value that JSON hasn't, such as a date or NaN, stands in it.
+    """
+    refuse = partial(bad_file, file)
+    return Table(cast("dict[str, Json]", normal(content, refuse=refuse)), refuse)
 
 
 def bad_file(file: str, path: Path, reason: str) -> RecipeError:

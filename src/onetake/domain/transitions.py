@@ -11,6 +11,7 @@ drawn from the tables below, and a test counts that each pair is filed.
 """
 
 import enum
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -68,25 +69,29 @@ class Machine(Generic[S, E]):
         return all(start != state for start, _, _ in self.moves())
 
 
-def _machine(name: str, states: type[S], events: type[E], grid: str) -> Machine[S, E]:
-    """Read a grid: first line the events, then a line per state with one cell per event."""
-    header, *lines = (line.split() for line in grid.strip().splitlines())
+def read_grid(name: str, states: type[S], events: type[E], grid: str) -> Machine[S, E]:
+    """The machine that a grid draws: first line the events, then a line per state with one cell per event.
+
+    Raises:
+        ValueError: a pair is filed twice or not at all, a row is ragged, or a word is unknown.
+    """
+    header, *rows = (line.split() for line in grid.strip().splitlines())
     columns = [events(word) for word in header]
-    table: dict[tuple[S, E], S | None] = {}
-    impossible: set[tuple[S, E]] = set()
-    for state, *cells in lines:
+    filed: dict[tuple[S, E], str] = {}
+    for state, *cells in rows:
         for event, cell in zip(columns, cells, strict=True):
-            pair = (states(state), event)
-            if pair in table or pair in impossible:
-                raise ValueError(f"{name}: {pair} is filed twice")
-            if cell == "!":
-                impossible.add(pair)
-            else:
-                table[pair] = None if cell == "=" else states(cell)
-    return Machine(name, states, events, table, frozenset(impossible))
+            if (states(state), event) in filed:
+                raise ValueError(f"{name}: {state}, {event} is filed twice")
+            filed[states(state), event] = cell
+    for state, event in itertools.product(states, events):
+        if (state, event) not in filed:
+            raise ValueError(f"{name}: {state}, {event} is not filed")
+    impossible = frozenset(pair for pair, cell in filed.items() if cell == "!")
+    table = {pair: None if cell == "=" else states(cell) for pair, cell in filed.items() if pair not in impossible}
+    return Machine(name, states, events, table, impossible)
 
 
-ATTEMPT = _machine(
+ATTEMPT = read_grid(
     "attempt",
     s.AttemptState,
     e.AttemptEvent,
@@ -103,7 +108,7 @@ failed          =           =           =         =           =               = 
 """,
 )
 
-STEP = _machine(
+STEP = read_grid(
     "step",
     s.StepState,
     e.StepEvent,
@@ -118,7 +123,7 @@ cancelled  =       =        =        =          =        =          =       =
 """,
 )
 
-PROCESS = _machine(
+PROCESS = read_grid(
     "process",
     s.ProcessState,
     e.ProcessEvent,
@@ -133,7 +138,7 @@ cancelled  =       =        =      =         =        =      =
 """,
 )
 
-JOB = _machine(
+JOB = read_grid(
     "job",
     s.JobState,
     e.JobEvent,
@@ -147,7 +152,7 @@ cancelled   =          =           =       =          =
 """,
 )
 
-OUTPUT = _machine(
+OUTPUT = read_grid(
     "expected output",
     s.OutputState,
     e.OutputEvent,
@@ -158,7 +163,7 @@ filled   =
 """,
 )
 
-ARTIFACT = _machine(
+ARTIFACT = read_grid(
     "artifact",
     s.ArtifactState,
     e.ArtifactEvent,
@@ -171,7 +176,7 @@ rejected  =       =         =
 """,
 )
 
-HOLD = _machine(
+HOLD = read_grid(
     "hold",
     s.HoldState,
     e.HoldEvent,
@@ -183,7 +188,7 @@ released  =         =
 """,
 )
 
-CASE = _machine(
+CASE = read_grid(
     "case",
     s.CaseState,
     e.CaseEvent,

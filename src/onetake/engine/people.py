@@ -13,12 +13,14 @@ from onetake.domain.answers import (
     Reading,
     Unlisted,
     Working,
+    as_ref,
     echoed_model,
     poll_path,
     reading_of,
 )
-from onetake.domain.errors import NotAllowedError, NotFoundError, ProviderError
+from onetake.domain.errors import BadValueError, NotAllowedError, NotFoundError, ProviderError
 from onetake.domain.events import StepEvent
+from onetake.domain.jsonvalue import shown
 from onetake.domain.states import AlarmKind, AttemptState, JobState, StepState, WaitReason
 from onetake.engine.outcomes import bind
 from onetake.engine.parts import Parts
@@ -62,10 +64,13 @@ async def attach(parts: Parts, job_name: str, ref: str, *, step_name: str | None
         step_name: which step, where more than one is unknown.
 
     Raises:
+        BadValueError: what was given can't be an id.
         NotFoundError: there is no such job.
         NotAllowedError: no step is unknown, the id is another attempt's, or it isn't a task of this order.
         ProviderError: the provider couldn't be asked; nothing was changed.
     """
+    if as_ref(ref) is None:
+        raise BadValueError(f"{shown(ref)!r} can't be a provider's id: nothing was attached.")
     attempt, step = await parts.database.read(_find_unknown, job_name, step_name)
     adapter = parts.adapters[attempt.provider]
     owner = await parts.database.read(

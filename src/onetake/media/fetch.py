@@ -159,7 +159,8 @@ class Fetcher:
         kind, detail = _meaning(response.status), f"the server answered {response.status}"
         if kind is None and response.headers.get("Content-Encoding", "identity").lower() != "identity":
             kind, detail = FetchFault.SERVER, "the body is compressed, though plain bytes were asked for"
-        wait_s = retry_after_s(response.headers.get("Retry-After"), now_s=self._clock.now_us() / 1e6)
+        asked = ", ".join(response.headers.getall("Retry-After", ()))
+        wait_s = retry_after_s(asked, now_s=self._clock.now_us() / 1e6)
         return None if kind is None else FetchFailed(kind=kind, detail=detail, retry_after_s=wait_s)
 
 

@@ -3,14 +3,13 @@
 The wire of a provider that is described by its contract alone needs no code of its own; reAPI is one.
 """
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from onetake.config import ProviderSettings
 from onetake.domain import answers
-from onetake.domain.canonical import digest, to_wire_json
+from onetake.domain.canonical import to_wire_json
 from onetake.domain.contract import Contract, parse_contract
 from onetake.domain.errors import ProviderError, RecipeError
 from onetake.domain.jsonvalue import Json
@@ -34,23 +33,13 @@ def load_contract(provider: str) -> Contract:
     file = files("onetake.providers") / "contracts" / f"{provider}.toml"
     if not provider.isidentifier() or not file.is_file():
         raise RecipeError(f"There is no provider {provider!r}; known: {', '.join(list_contracts())}.")
-    table = tomllib.loads(file.read_text("utf-8"))
-    return parse_contract(table, source=f"{provider}.toml", version=digest(_plain(table))[:16])
+    return parse_contract(file.read_bytes(), f"{provider}.toml")
 
 
 def list_contracts() -> list[str]:
     """The providers that have a contract."""
     folder = files("onetake.providers") / "contracts"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
-
-
-def _plain(table: object) -> object:
-    """The table with dates as text, so that it can be hashed."""
-    if isinstance(table, dict):
-        return {key: _plain(value) for key, value in table.items()}
-    if isinstance(table, list):
-        return [_plain(value) for value in table]
-    return table if isinstance(table, str | int | float | bool) else str(table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

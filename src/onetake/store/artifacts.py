@@ -1,5 +1,6 @@
 """Files that were found, their bytes by digest, and the expected outputs that they fill."""
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -71,6 +72,7 @@ def list_expected(tx: Tx, *, job_id: str | None = None, step_id: str | None = No
     return [Expected(**{**row, "spec": parse_spec(row["spec"]), "state": OutputState(row["state"])}) for row in rows]
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_spec(text: str) -> OutputSpec:
     """The spec in its stored form."""
     values: dict[str, Any] = json.loads(text)

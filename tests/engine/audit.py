@@ -1,0 +1,213 @@
+"""The laws, checked from outside: raw rows, files and the provider's bill. Nothing of the engine is imported.
+
+An `Auditor` remembers what it saw, so that what may never change is compared with every earlier look.
+"""
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from onetake.store.driver import sqlite  # two SQLite libraries on one file in one process lose writes
+
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
+
+APPENDED = {
+    "refs": ("disowned_at",),
+    "holds": (),
+    "hold_closings": (),
+    "quote_lines": (),
+    "allowances": ("settled_micros", "settled_at", "day"),
+    "journal": (),
+    "wires": (),
+    "job_requests": (),
+    "step_requests": (),
+    "manifests": (),
+    "evidence": (),
+    "decisions": (),
+    "recipes": (),
+    "blobs": (),
+}
+"""Tables whose rows are only ever added, with the columns that may change all the same."""
+
+FINAL = {
+    "jobs": {"complete", "failed", "cancelled"},
+    "steps": {"complete", "failed", "cancelled"},
+    "attempts": {"delivered", "rejected", "not_sent", "failed"},
+    "artifacts": {"verified", "rejected"},
+    "expected_outputs": {"filled"},
+    "cases": {"attached", "not_accepted", "risk_accepted", "written_off", "settled"},
+}
+IN_DOUBT = ("submitting", "submit_unknown")
+READABLE = {
+    "journal": "data",
+    "alarms": "detail",
+    "evidence": "body",
+    "decisions": "reason",
+    "sends": "receipt",
+    "attempts": "error_message",
+}
+"""What people and programs are shown, and so may hold no signed address and no prompt."""
+
+
+class Auditor:
+    """Looks at one database, its files and its bill, and fails with the law that is broken."""
+
+    def __init__(self, database: Path, files: Path) -> None:
+        self._database, self._files = database, files
+        self._seen: Tables = {}
+
+    def look(self, bill: Mapping[str, Any]) -> Tables:
+        """All rows, after every law was checked."""
+        found = self._read()
+        self._kept(found)
+        self._final(found)
+        self._one_post_per_attempt(found)
+        self._billed(found, bill)
+        self._money(found)
+        self._complete(found)
+        self._told(found)
+        self._quiet(found)
+        self._seen = found
+        return found
+
+    def _read(self) -> Tables:
+        with closing(sqlite.connect(f"file:{self._database}?mode=ro", uri=True)) as raw:
+            raw.execute("BEGIN")
+            names = [row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return {name: _rows(raw, name) for name in names}
+
+    def _kept(self, found: Tables) -> None:
+        """L4, L9: what is appended stays as it was written."""
+        for table, free in APPENDED.items():
+            now = {_frozen(row, free) for row in found[table]}
+            lost = [row for row in self._seen.get(table, []) if _frozen(row, free) not in now]
+            assert not lost, f"{table}: changed or gone: {lost}"
+        refs = {row["id"]: row["ref_id"] for row in found["attempts"]}
+        for row in self._seen.get("attempts", []):
+            assert row["ref_id"] in (None, refs[row["id"]]), f"the ref of {row['id']} was cleared or replaced"
+
+    def _final(self, found: Tables) -> None:
+        """L6: nothing leaves a final state."""
+        for table, final in FINAL.items():
+            states = {row["id"]: row["state"] for row in found[table]}
+            for row in self._seen.get(table, []):
+                assert row["state"] not in final or states[row["id"]] == row["state"], f"{table}: {row} was final"
+
+    def _one_post_per_attempt(self, found: Tables) -> None:
+        """L1, L2: each attempt has its bytes and one send, and one line that announced it."""
+        sends = Counter(row["attempt_id"] for row in found["sends"])
+        assert sends == Counter(row["id"] for row in found["attempts"]), sends
+        announced = Counter(
+            (line["job_id"], line["step"], line["attempt_no"])
+            for line in found["journal"]
+            if line["event"] == "attempt.submitting"
+        )
+        assert all(count == 1 for count in announced.values()), announced
+        assert announced.total() == len(found["attempts"])
+
+    def _billed(self, found: Tables, bill: Mapping[str, Any]) -> None:
+        """The bill holds what was accepted, and nothing more than what may have been."""
+        tasks = defaultdict(set)
+        for task in bill["tasks"]:
+            tasks[task["route"], task["prompt"]].add(task["id"])
+        refused = Counter((refusal["route"], refusal["prompt"]) for refusal in bill["refused"])
+        refs = {row["attempt_id"]: row["ref"] for row in found["refs"] if row["disowned_at"] is None}
+        assert set(refs.values()) <= {task["id"] for task in bill["tasks"]}, "a ref that the provider doesn't know"
+        attempts = defaultdict(list)
+        for row in found["attempts"]:
+            attempts[row["operation"], _prompt(found, row["id"])].append(row)
+        for order, tries in attempts.items():
+            known = {refs[row["id"]] for row in tries if row["id"] in refs}
+            doubted = [row for row in tries if row["id"] not in refs and row["state"] in IN_DOUBT]
+            unknown = tasks[order] - known
+            assert len(unknown) <= len(doubted), f"{order}: bought {unknown}, in doubt only {len(doubted)}"
+            assert len(tasks[order]) + refused[order] <= len(tries), f"{order}: more POSTs than attempts"
+
+    def _money(self, found: Tables) -> None:
+        """L9: what is filled is captured, what is in doubt stays held, what has ended is closed."""
+        closings = {row["hold_id"]: row for row in found["hold_closings"]}
+        jobs, steps = _by_id(found["jobs"]), _by_id(found["steps"])
+        doubted = {row["step_id"] for row in found["attempts"] if row["state"] in IN_DOUBT}
+        disputed = {row["step_id"] for row in found["cases"] if row["state"] == "open" and row["kind"] == "charge"}
+        for output in found["expected_outputs"]:
+            closing_ = closings.get(output["hold_id"])
+            if output["state"] == "filled":
+                assert closing_ is not None, f"filled and not captured: {output}"
+                assert closing_["captured"] == closing_["amount"]
+                assert closing_["reason"] == "delivered"
+                continue
+            is_over = jobs[output["job_id"]]["state"] in FINAL["jobs"] | {"incomplete"}
+            if output["step_id"] in doubted | disputed:
+                assert closing_ is None, f"in doubt and not held: {output}"
+            elif is_over:
+                assert closing_ is not None, f"over and still held: {output}"
+            elif steps[output["step_id"]]["state"] not in FINAL["steps"]:
+                assert closing_ is None, f"closed too early: {output}"
+            assert closing_ is None or closing_["reason"] != "delivered", f"captured and not filled: {output}"
+
+    def _complete(self, found: Tables) -> None:
+        """L5, L7: complete is ours and checked; a step was sent only with all that it needs."""
+        artifacts, manifests = _by_id(found["artifacts"]), {row["job_id"] for row in found["manifests"]}
+        for artifact in found["artifacts"]:
+            if artifact["digest"]:
+                assert _sha256(self._files, artifact["digest"]) == artifact["digest"]
+        outputs = defaultdict(list)
+        for output in found["expected_outputs"]:
+            outputs[output["job_id"]].append(output)
+            if output["state"] == "filled":
+                artifact = artifacts[output["artifact_id"]]
+                assert (artifact["state"], artifact["use"]) == ("verified", "fills"), artifact
+        for job in found["jobs"]:
+            filled = [output for output in outputs[job["id"]] if output["state"] == "filled"]
+            assert len(filled) == job["filled"]
+            assert (job["state"] == "complete") == (len(filled) == job["expected"]), job
+            assert (job["state"] == "complete") == (job["id"] in manifests), job
+
+    def _told(self, found: Tables) -> None:
+        """The journal is whole, and nothing happens twice in it."""
+        numbers = defaultdict(list)
+        once: Counter[tuple[str, ...]] = Counter()
+        for line in found["journal"]:
+            numbers[line["job_id"]].append(line["seq"])
+            if line["event"].split(".")[0] == "attempt" or line["event"] in ("step.complete", "step.failed"):
+                once[line["job_id"], line["event"], line["step"], str(line["attempt_no"])] += 1
+        for job in found["jobs"]:
+            assert sorted(numbers[job["id"]]) == list(range(1, job["journal_seq"] + 1)), job
+        assert all(count == 1 for count in once.values()), [key for key, count in once.items() if count > 1]
+
+    def _quiet(self, found: Tables) -> None:
+        """L12: what is shown holds no signed address and no prompt."""
+        prompts = {_prompt(found, row["id"]) for row in found["attempts"]}
+        for table, column in READABLE.items():
+            for row in found[table]:
+                shown = row[column] or ""
+                assert "signature=" not in shown, f"{table}: {shown}"
+                assert not any(len(prompt) > 8 and prompt in shown for prompt in prompts), f"{table}: {shown}"
+
+
+def _rows(raw: Any, table: str) -> list[Row]:  # noqa: ANN401 - a driver's connection
+    cursor = raw.execute(f"SELECT * FROM {table}")  # noqa: S608 - a table's own name
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _frozen(row: Row, free: Iterable[str]) -> tuple[tuple[str, object], ...]:
+    return tuple((name, value) for name, value in row.items() if name not in free)
+
+
+def _by_id(rows: list[Row]) -> dict[str, Row]:
+    return {row["id"]: row for row in rows}
+
+
+def _prompt(found: Tables, attempt_id: str) -> str:
+    body = next(row["body"] for row in found["wires"] if row["attempt_id"] == attempt_id)
+    return str(json.loads(body)["prompt"])
+
+
+def _sha256(files: Path, digest: str) -> str:
+    return hashlib.sha256((files / "sha256" / digest[:2] / digest[2:]).read_bytes()).hexdigest()

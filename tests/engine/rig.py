@@ -1,0 +1,214 @@
+"""The engine as it really is, against the sandbox, in a folder of a test: ordered, worked, stopped, looked at.
+
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(), prompt="A fox")
+        await rig.work()
+        assert (await rig.view(job))["state"] == "complete"
+
+Time is virtual (`tests.fakes.virtual_time`), everything else is real. The auditor looks after every `work` and at
+the end.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from onetake.app import open_parts
+from onetake.config import ProviderSettings, Settings, WorkerSettings
+from onetake.domain.recipe_toml import parse_recipe
+from onetake.engine.intake import Taken, accept, prepare
+from onetake.engine.ordering import check_orderable
+from onetake.engine.parts import Parts
+from onetake.engine.people import find_job
+from onetake.engine.worker import Worker
+from onetake.recipes import read_shipped
+from onetake.sandbox import Sandbox, SandboxOptions
+from onetake.store import views
+from onetake.store.database import Database
+from onetake.store.migrate import migrate
+from tests.engine.audit import Auditor, Row, Tables
+from tests.fakes.virtual_time import VirtualClock, counted
+
+CHAIN = read_shipped("still-to-clip")
+TINY = SandboxOptions(tiny=True)
+HOUR_S = 3600.0
+
+
+@cache
+def _migrated() -> Path:
+    """An empty database at this program's schema, made once: Alembic takes a second."""
+    path = Path(tempfile.mkdtemp(prefix="onetake-tests-")) / "empty.db"
+    migrate(path)
+    return path
+
+
+def settings_for(folder: Path, origin: str, *, submit_timeout_s: float = 5.0, **worker: float) -> Settings:
+    """Settings that keep everything in the folder and buy from the origin."""
+    provider = ProviderSettings(
+        base_url=origin,
+        api_key=SecretStr("rk_test"),
+        submit_timeout_s=submit_timeout_s,
+        poll_first_s=1.0,
+        poll_interval_s=5.0,
+    )
+    return Settings(
+        database_url=f"sqlite:///{folder / 'onetake.db'}",
+        storage_url=f"file://{folder / 'files'}",
+        providers={"reapi": provider},
+        worker=WorkerSettings.model_validate(worker),
+        person="ada",
+    )
+
+
+def make_database(folder: Path) -> None:
+    """An empty, migrated database in the folder."""
+    if not (folder / "onetake.db").exists():
+        shutil.copyfile(_migrated(), folder / "onetake.db")
+
+
+@contextlib.asynccontextmanager
+async def paced(
+    settings: Settings, clock: VirtualClock, *, around: Callable[[Database], Database] = lambda database: database
+) -> AsyncIterator[Parts]:
+    """The engine's parts under virtual time; `around` may put something the matter with the database."""
+    async with open_parts(settings, clock=clock) as parts:
+        yield replace(
+            parts,
+            database=counted(around(parts.database), clock),
+            transport=counted(parts.transport, clock),
+            fetcher=counted(parts.fetcher, clock),
+            decoder=counted(parts.decoder, clock),
+            blobs=counted(parts.blobs, clock),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Rig:
+    """One engine with its provider.
+
+    Attributes:
+        parts: the open engine; another one after `restart`.
+    """
+
+    folder: Path
+    sandbox: Sandbox
+    clock: VirtualClock
+    settings: Settings
+    auditor: Auditor
+    parts: Parts
+    stack: contextlib.AsyncExitStack
+    around: Callable[[Database], Database] = field(default=lambda database: database)
+
+    async def restart(self, settings: Settings | None = None) -> None:
+        """Close the engine and open it again over the same files, as after the end of a process."""
+        await self.stack.aclose()
+        self.settings = settings or self.settings
+        self.parts = await self.stack.enter_async_context(paced(self.settings, self.clock, around=self.around))
+
+    @contextlib.asynccontextmanager
+    async def beside(self) -> AsyncIterator[Parts]:
+        """Another engine over the same files, as in another process."""
+        async with paced(self.settings, self.clock) as parts:
+            yield parts
+
+    async def order(self, source: str = CHAIN, key: str | None = None, **inputs: object) -> str:
+        """The id of the job for an order, checked as the command line does."""
+        return (await self.take(source, key, **inputs)).job_id
+
+    async def take(self, source: str = CHAIN, key: str | None = None, **inputs: object) -> Taken:
+        """What intake says to an order."""
+        recipe = parse_recipe(source, "test.toml")
+        order = prepare(recipe, source, inputs=inputs, key=key)
+        await check_orderable(self.parts, recipe)
+        return await self.parts.act("ada", accept, order)
+
+    async def work(self, parts: Parts | None = None) -> Tables:
+        """All rows, after a worker did whatever it could within a minute's wait of each other."""
+        await Worker(parts or self.parts, name="test").run(asyncio.Event(), until_idle=True)
+        return self.look()
+
+    @contextlib.asynccontextmanager
+    async def working(self, parts: Parts | None = None) -> AsyncIterator[asyncio.Event]:
+        """A worker that works during the block; setting the event is a polite stop."""
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(Worker(parts or self.parts, name="test").run(stop))
+            try:
+                yield stop
+            finally:
+                stop.set()
+
+    def look(self) -> Tables:
+        """All rows, after the auditor checked every law."""
+        return self.auditor.look(self.bill)
+
+    async def view(self, job: str) -> Row:
+        """The job as `jobs show --json` has it."""
+        return await self.parts.database.read(lambda tx: views.get_job(tx, find_job(tx, job)))
+
+    async def state(self, job: str) -> str:
+        """The job's evidence word."""
+        return str((await self.view(job))["state"])
+
+    async def events(self, job: str) -> list[str]:
+        """The job's journal, as its events."""
+        return [line["event"] for line in await self.journal(job)]
+
+    async def journal(self, job: str) -> list[Row]:
+        """The job's journal."""
+        return await self.parts.database.read(views.list_journal, job)
+
+    async def until(self, job: str, state: str) -> None:
+        """Come back when the job is in this state, which a worker must be bringing about."""
+        while await self.state(job) != state:
+            await self.clock.sleep(0.2)
+
+    async def until_told(self, job: str, event: str, times: int = 1) -> None:
+        """Come back when the journal holds the event so many times."""
+        while (await self.events(job)).count(event) < times:
+            await self.clock.sleep(0.2)
+
+    @property
+    def bill(self) -> dict[str, Any]:
+        """What the provider says that was bought."""
+        return self.sandbox.bill()
+
+    def bought(self, route: str | None = None) -> list[Row]:
+        """The bill's tasks."""
+        return [task for task in self.bill["tasks"] if route in (None, task["route"])]
+
+
+@contextlib.asynccontextmanager
+async def rigged(
+    folder: Path,
+    options: SandboxOptions = TINY,
+    *,
+    around: Callable[[Database], Database] = lambda database: database,
+    submit_timeout_s: float = 5.0,
+    **worker: float,
+) -> AsyncIterator[Rig]:
+    """An engine and a tiny sandbox; the laws are checked at the end, whatever the test itself looked at."""
+    make_database(folder)
+    clock = VirtualClock()
+    async with Sandbox(options) as sandbox, clock.running(), contextlib.AsyncExitStack() as stack:
+        settings = settings_for(folder, sandbox.base_url, submit_timeout_s=submit_timeout_s, **worker)
+        rig = Rig(
+            folder=folder,
+            sandbox=sandbox,
+            clock=clock,
+            settings=settings,
+            auditor=Auditor(folder / "onetake.db", folder / "files"),
+            parts=await stack.enter_async_context(paced(settings, clock, around=around)),
+            stack=stack,
+            around=around,
+        )
+        yield rig
+        rig.look()
