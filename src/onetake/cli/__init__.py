@@ -3,14 +3,15 @@
 Exit codes: 0 ok, 1 the surroundings fail, 2 usage or bad input, 4 not found, 10 outcome unknown.
 """
 
+import io
 import sys
 from typing import Annotated
 
 import typer
 
 from onetake import __version__
-from onetake.cli import checks, demo, jobs, serving
-from onetake.cli.printing import fail
+from onetake.cli import checks, demo, jobs, moves, serving
+from onetake.cli.printing import fail, misused
 from onetake.domain.errors import OnetakeError
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -39,6 +41,7 @@ def _root(
 
 
 jobs.register(app)
+moves.register(app)
 serving.register(app)
 checks.register(app)
 demo.register(app)
@@ -46,12 +49,16 @@ demo.register(app)
 
 def main() -> None:
     """Run the program; errors end as one sentence and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # JSON is UTF-8 whatever the terminal's language (RFC 8259, 8.1)
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    is_json = "--json" in sys.argv
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except OnetakeError as error:
-        sys.exit(fail(error, is_json="--json" in sys.argv))
-    except BrokenPipeError:
-        sys.exit(0)
+        sys.exit(fail(error, is_json=is_json))
+    except typer.TyperException as error:
+        sys.exit(misused(error, is_json=is_json))
 
 
 __all__ = ["app", "main"]

@@ -160,6 +160,11 @@ def _refused(turn: Turn, attempt: Attempt, outcome: Refused) -> None:
     if outcome.is_later:
         _come_back(turn, attempt, "attempt.later", data, outcome.retry_after_s)
         return
+    if (
+        outcome.category is ErrorCategory.AUTH
+    ):  # about our account, not about this order: it goes on once that is mended
+        _come_back(turn, attempt, "attempt.refused", data, None)
+        return
     step = steps.get(turn.tx, attempt.step_id)
     turn.tell("attempt.refused", attempt, step.name, data)
     if step.current_attempt_id == attempt.id:  # else superseded: a later attempt carries the step

@@ -28,7 +28,7 @@ from onetake.engine.poller import POLL_TIMEOUT_S
 from onetake.engine.settling import cancel_waiting, close_job
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
-from onetake.store import accounts, alarms, attempts, jobs, steps
+from onetake.store import accounts, alarms, attempts, jobs, models, steps
 from onetake.store.attempts import Attempt
 from onetake.store.database import Row, Tx
 from onetake.store.steps import Step
@@ -150,6 +150,7 @@ def resume(turn: Turn, job_name: str) -> Resumed:
     for step in steps.list_of_job(turn.tx, job["id"]):
         if step.state is StepState.WAITING and step.waiting_for is WaitReason.REVIEW:
             steps.advance(turn.tx, step, StepEvent.OPENED, {"repeats": 0, "repeats_since": None})
+            models.forget(turn.tx, step.provider)  # it may have waited for a model that is offered by now
             alarms.clear(turn.tx, step.id, AlarmKind.REPEATS, AlarmKind.MODEL_REFUSED)
             released += 1
     turn.tell("job.resumed", job["id"], data={"polls": polls, "steps": released})

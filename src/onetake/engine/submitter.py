@@ -142,7 +142,7 @@ async def submit(
         try:
             await parts.act(worker_id, record_outcome, adapter, claimed.attempt_id, outcome, result)
         except DatabaseError:
-            # The answer is in hand and must not be lost: try until it is written or the worker has to go.
+            # The answer is in hand and must not be lost: tried until it is written or the worker has to go.
             if give_up.is_set():
                 raise
             await clock.sleep(RECORD_PAUSE_S)

@@ -53,13 +53,20 @@ class Watcher:
         self._schedule.add(watch, clock.monotonic_s() + wait_s)
         self._changed.set()
 
+    async def leave(self) -> None:
+        """Stop the visits under way: polls and downloads are free to repeat, from saved ids."""
+        visits = list(self._visiting)
+        for visit in visits:
+            visit.cancel()
+        await asyncio.gather(*visits, return_exceptions=True)
+
     def forget(self) -> None:
         """Drop everything: the lease on it is gone."""
         self._schedule.clear()
         self._latest.clear()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Visit what is due until told to stop; visits under way are then finished by the caller's task group."""
+        """Visit what is due until told to stop; `leave` then ends the visits under way."""
         while not stop.is_set():
             for watch in self._schedule.due(self._parts.clock.monotonic_s()):
                 if self._latest.get(watch.held.attempt_id) is not watch:
@@ -84,17 +91,20 @@ class Watcher:
                 if isinstance(visit, Again) and visit.is_backoff and visit.after_s > LONG_WAIT_S:
                     await self._keep_wait(watch, visit.after_s)
             except OnetakeError as error:
-                watch.failures += 1
-                wait_s = backoff_s(
-                    watch.failures, base_s=1.0, cap_s=POLL_BACKOFF_S_MAX, chance=self._parts.clock.uniform(0, 1)
-                )
-                _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence, again_in_s=wait_s)
-                visit = Again(wait_s)
+                visit = Again(self._wait_s(watch))
+                _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence)
+            except Exception:  # a bug: one attempt's trouble must not end the others; nothing is lost by a later visit
+                visit = Again(self._wait_s(watch))
+                _log.exception("visit.broke", attempt=watch.held.attempt_id)
         if isinstance(visit, Over):
             self._latest.pop(watch.held.attempt_id, None)
         else:
             self._schedule.add(watch, self._parts.clock.monotonic_s() + visit.after_s)
             self._changed.set()
+
+    def _wait_s(self, watch: Watch) -> float:
+        watch.failures += 1
+        return backoff_s(watch.failures, base_s=1.0, cap_s=POLL_BACKOFF_S_MAX, chance=self._parts.clock.uniform(0, 1))
 
     async def _keep_wait(self, watch: Watch, after_s: float) -> None:
         until = self._parts.clock.now_us() + round(after_s * 1e6)

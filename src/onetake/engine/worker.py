@@ -13,14 +13,15 @@ import structlog
 
 from onetake.clock import new_id
 from onetake.domain.answers import Accepted, NotSent, Refused
-from onetake.domain.errors import DatabaseError, OnetakeError, ProviderError
-from onetake.domain.states import AlarmKind
-from onetake.engine import models, recovery, submitter
+from onetake.domain.errors import DatabaseError, OnetakeError
+from onetake.domain.states import ErrorCategory
+from onetake.engine import recovery, submitter
 from onetake.engine.addresses import renew_all
 from onetake.engine.gatekeeper import park_unoffered
+from onetake.engine.gates import ProviderGates
 from onetake.engine.parts import Parts
 from onetake.engine.watcher import Watcher, first_of
-from onetake.store import alarms, leases, views, workers
+from onetake.store import leases, views, workers
 from onetake.store.steps import Step
 
 TICK_S = 0.5
@@ -38,9 +39,6 @@ DATABASE_FAILURES_MAX = 10
 LEFTOVER_AGE_S = 3600.0
 """Files half written for longer than this are a dead process's: no download takes an hour without a byte."""
 
-CLOSED_S = 60.0
-"""How long a provider takes no submits after its models could not be asked for, or it refused our key."""
-
 _log = structlog.get_logger("onetake.worker")
 
 
@@ -52,9 +50,15 @@ class Worker:
         self._id = ""
         self._submits: set[asyncio.Task[None]] = set()
         self._unsent: set[str] = set()
-        self._closed: dict[str, float] = {}
-        self._trouble: OnetakeError | None = None
+        self._gates = ProviderGates(parts)
+        self._refused: set[str] = set()
+        self._trouble: DatabaseError | None = None
         self._give_up = asyncio.Event()
+
+    @property
+    def trouble(self) -> OnetakeError | None:
+        """Why nothing can be sent: a key is missing or refused, or the database is gone; None while all is well."""
+        return self._trouble
 
     async def run(self, stop: asyncio.Event, *, until_idle: bool = False) -> None:
         """Work until told to stop, or until nothing remains but persons and long waits.
@@ -77,12 +81,14 @@ class Worker:
             stop.set()
             await self._land()
             await asyncio.wait(loops)
+            await watcher.leave()
         try:
             await self._parts.database.write(workers.stop, self._id)
         except DatabaseError as error:  # the lease then runs out by itself
             _log.warning("lease.not_ended", worker=self._id, error=error.sentence)
-        if until_idle and self._trouble is not None:
-            raise self._trouble
+        trouble = self._trouble or self._gates.trouble
+        if until_idle and trouble is not None:
+            raise trouble
 
     async def _register(self) -> None:
         self._id = new_id("wrk", self._parts.clock)
@@ -151,9 +157,8 @@ class Worker:
         free = min(parts.settings.worker.concurrency - len(self._submits), UNSENT_MAX - len(self._unsent))
         if free <= 0:
             return []
-        closed = self._closed_now()
-        ready = await parts.database.read(leases.list_ready, limit=free, closed=closed)
-        offered = {provider: await self._offered(provider) for provider in {step.provider for step in ready}}
+        ready = await parts.database.read(leases.list_ready, limit=free, closed=self._gates.closed())
+        offered = {provider: await self._gates.offered(provider) for provider in {step.provider for step in ready}}
         if unoffered := [step for step in ready if _is_unoffered(step, offered)]:
             await parts.act(self._id, park_unoffered, unoffered)
         if not any(step.model in offered[step.provider] for step in ready):
@@ -162,30 +167,6 @@ class Worker:
             adapters=parts.adapters, offered=offered, limit=free, started_s=parts.clock.monotonic_s()
         )
         return await parts.act(self._id, submitter.claim, market)
-
-    def _closed_now(self) -> frozenset[str]:
-        now_s = self._parts.clock.monotonic_s()
-        return frozenset(name for name, until_s in self._closed.items() if until_s > now_s)
-
-    async def _offered(self, provider: str) -> tuple[str, ...]:
-        """The models that the account is offered; none while that can't be known, so that nothing is bought."""
-        try:
-            offered = await models.offered(self._parts, provider)
-        except ProviderError as error:
-            self._trouble = error
-            await self._close(provider, AlarmKind.KEY_REFUSED, error.sentence)
-            return ()
-        if offered is None:
-            await self._close(provider, AlarmKind.MODEL_LIST, f"{provider} doesn't say which models our key is offered")
-            return ()
-        self._closed.pop(provider, None)
-        self._trouble = None
-        return offered
-
-    async def _close(self, provider: str, kind: AlarmKind, detail: str) -> None:
-        self._closed[provider] = self._parts.clock.monotonic_s() + CLOSED_S
-        clock = self._parts.clock
-        await self._parts.database.write(alarms.raise_, clock, kind, provider, job_id=None, detail=detail)
 
     async def _submit(self, claimed: submitter.Claim, watcher: Watcher) -> None:
         parts = self._parts
@@ -197,8 +178,10 @@ class Worker:
                 give_up=self._give_up,
                 on_sending=lambda: self._sending(claimed.attempt_id),
             )
-        except DatabaseError as error:  # stopping: the submit's own lease runs out and a sweep names it unknown
-            _log.error("answer.not_recorded", attempt=claimed.attempt_id, error=error.sentence)
+        except Exception:
+            # Stopping without a database, or a bug: one attempt's trouble must not end the others. Its own lease
+            # runs out, and a sweep names it unknown.
+            _log.exception("submit.broke", attempt=claimed.attempt_id)
             return
         finally:
             self._unsent.discard(claimed.attempt_id)
@@ -207,6 +190,8 @@ class Worker:
             if held is not None:
                 watcher.add(held, is_resumed=False)
         elif isinstance(outcome, NotSent | Refused):
+            if isinstance(outcome, Refused) and outcome.category is ErrorCategory.AUTH:
+                self._refused.add(claimed.provider)  # the next claim asks about our key first, for free
             parts.wake.set()
 
     def _sending(self, attempt_id: str) -> None:
@@ -214,8 +199,8 @@ class Worker:
         self._parts.wake.set()
 
     async def _is_idle(self) -> bool:
-        closed = self._closed_now()
-        return not await self._parts.database.read(views.is_work_left, closed=closed)
+        troubled = self._gates.troubled()
+        return not await self._parts.database.read(views.is_work_left, closed=troubled)
 
     async def _land(self) -> None:
         """Await the POSTs in the air for the grace period, then give them up; each records what it came to."""

@@ -14,6 +14,11 @@ def record(tx: Tx, provider_account: str, models: tuple[str, ...]) -> None:
     )
 
 
+def forget(tx: Tx, provider_account: str) -> None:
+    """Ask again at the next need."""
+    tx.do("DELETE FROM model_lists WHERE provider_account = :account", {"account": provider_account})
+
+
 def find(tx: Tx, provider_account: str, *, age_us_max: int) -> tuple[str, ...] | None:
     """The list, if one is there and not older than `age_us_max`."""
     row = tx.one(

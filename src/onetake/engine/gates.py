@@ -1,0 +1,72 @@
+"""Which provider accounts may be bought from now: their key is taken and their models are known.
+
+A closed account takes no submits; polling and collecting go on. A refused or missing key closes it at once for a
+minute; a model list that can't be had closes it for a while that doubles, so that a short outage costs little.
+"""
+
+from onetake.domain.errors import OnetakeError, ProviderError
+from onetake.domain.states import AlarmKind
+from onetake.engine import models
+from onetake.engine.parts import Parts
+from onetake.store import alarms
+
+CLOSED_S_MAX = 60.0
+"""Longest pause before an account is asked again."""
+
+OUTAGE_FAILURES = 5
+"""Failed questions in a row, half a minute in all, after which an outage counts as trouble and not as weather."""
+
+
+class ProviderGates:
+    """The accounts as one worker knows them."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._closed_until_s: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+        self._troubles: dict[str, OnetakeError] = {}
+
+    def closed(self) -> frozenset[str]:
+        """The accounts that take no submits now."""
+        now_s = self._parts.clock.monotonic_s()
+        return frozenset(name for name, until_s in self._closed_until_s.items() if until_s > now_s)
+
+    def troubled(self) -> frozenset[str]:
+        """The accounts that only a person can open again, as far as can be told."""
+        return frozenset(self._troubles)
+
+    @property
+    def trouble(self) -> OnetakeError | None:
+        """Why some account is closed, if a person has to know."""
+        return next(iter(self._troubles.values()), None)
+
+    async def offered(self, provider: str) -> tuple[str, ...]:
+        """The models that the account is offered; none while it is closed, so that nothing is bought."""
+        if provider in self.closed():
+            return ()
+        try:
+            found = await models.offered(self._parts, provider)
+        except ProviderError as error:
+            self._troubles[provider] = error
+            await self._close(provider, CLOSED_S_MAX, AlarmKind.KEY_REFUSED, error.sentence)
+            return ()
+        if found is None:
+            await self._wait(provider)
+            return ()
+        for known in (self._closed_until_s, self._failures, self._troubles):
+            known.pop(provider, None)
+        return found
+
+    async def _wait(self, provider: str) -> None:
+        failures = self._failures[provider] = self._failures.get(provider, 0) + 1
+        detail = f"{provider} can't be asked which models our key is offered, so nothing is sent to it"
+        if failures >= OUTAGE_FAILURES:
+            self._troubles[provider] = ProviderError(
+                f"{detail[0].upper()}{detail[1:]}: check its address and the network."
+            )
+        await self._close(provider, min(CLOSED_S_MAX, 2.0 ** (failures - 1)), AlarmKind.MODEL_LIST, detail)
+
+    async def _close(self, provider: str, for_s: float, kind: AlarmKind, detail: str) -> None:
+        self._closed_until_s[provider] = self._parts.clock.monotonic_s() + for_s
+        clock = self._parts.clock
+        await self._parts.database.write(alarms.raise_, clock, kind, provider, job_id=None, detail=detail)
