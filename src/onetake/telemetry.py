@@ -7,10 +7,13 @@ import structlog
 
 def log_to_stderr(*, is_json: bool) -> None:
     """Send the events of this process to standard error, as JSON lines or as words."""
-    last = structlog.processors.JSONRenderer() if is_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    plain = structlog.dev.plain_traceback  # the richer one prints local variables, prompts among them
+    words = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
+    last = structlog.processors.JSONRenderer() if is_json else words
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
+            *([structlog.processors.format_exc_info] if is_json else []),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             last,
         ],

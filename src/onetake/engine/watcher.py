@@ -93,7 +93,7 @@ class Watcher:
             except OnetakeError as error:
                 visit = Again(self._wait_s(watch))
                 _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence)
-            except Exception:  # a bug: one attempt's trouble must not end the others; nothing is lost by a later visit
+            except Exception:  # noqa: BLE001 - a bug: one attempt's trouble must not end the others; it is visited again
                 visit = Again(self._wait_s(watch))
                 _log.exception("visit.broke", attempt=watch.held.attempt_id)
         if isinstance(visit, Over):

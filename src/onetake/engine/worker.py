@@ -178,7 +178,7 @@ class Worker:
                 give_up=self._give_up,
                 on_sending=lambda: self._sending(claimed.attempt_id),
             )
-        except Exception:
+        except Exception:  # noqa: BLE001 - see below
             # Stopping without a database, or a bug: one attempt's trouble must not end the others. Its own lease
             # runs out, and a sweep names it unknown.
             _log.exception("submit.broke", attempt=claimed.attempt_id)
