@@ -6,22 +6,18 @@ import ipaddress
 import socket
 import urllib.parse
 from collections.abc import AsyncIterator, Iterable
-from pathlib import Path
 
 from onetake import __version__
 from onetake.clock import Clock, SystemClock
 from onetake.config import Settings
-from onetake.domain.errors import DatabaseError, RecipeError
 from onetake.engine.parts import Parts
 from onetake.media.blobs import FolderBlobs
 from onetake.media.decoder import Decoder
 from onetake.media.fetch import Fetcher
+from onetake.opening import prepare_database
 from onetake.outbound import AddressRule
 from onetake.providers.adapter import Adapter, list_contracts
 from onetake.providers.transport import HttpTransport
-from onetake.recipes import list_shipped, read_shipped
-from onetake.store.database import Database
-from onetake.store.migrate import check, migrate, revision_of
 from onetake.store.sqlite import SqliteDatabase
 
 USER_AGENT = f"onetake/{__version__}"
@@ -33,12 +29,7 @@ def open_database(settings: Settings, clock: Clock) -> SqliteDatabase:
     Raises:
         DatabaseError: it can't be used; says why and what to do.
     """
-    path = settings.database_path
-    if revision_of(path) is None:
-        migrate(path)
-    elif not check(path):
-        raise DatabaseError(f"The database {path} is older than this program: run `onetake migrate`.")
-    return SqliteDatabase(path, clock)
+    return SqliteDatabase(prepare_database(settings.database_path), clock)
 
 
 @contextlib.asynccontextmanager
@@ -73,16 +64,6 @@ async def open_parts(settings: Settings, *, clock: Clock | None = None) -> Async
         )
 
 
-@contextlib.asynccontextmanager
-async def open_store(settings: Settings) -> AsyncIterator[Database]:
-    """The database alone, for commands that only read or that write about jobs."""
-    database = await asyncio.to_thread(open_database, settings, SystemClock())
-    try:
-        yield database
-    finally:
-        await database.aclose()
-
-
 async def _download_rule(origins: Iterable[str]) -> AddressRule:
     """Downloads go to public hosts, and to a private one only where the operator put a provider there."""
     allowed: set[tuple[str, int]] = set()
@@ -105,20 +86,3 @@ def _is_private_name(host: str) -> bool:
         return not ipaddress.ip_address(host).is_global
     except ValueError:
         return host == "localhost" or "." not in host
-
-
-def recipe_source(name_or_file: str) -> tuple[str, str]:
-    """The TOML of a recipe that ships, by its name, or of a file; and what to call it in messages.
-
-    Raises:
-        RecipeError: there is neither, or the file can't be read.
-    """
-    path = Path(name_or_file)
-    if name_or_file in list_shipped():
-        return read_shipped(name_or_file), f"{name_or_file}.toml"
-    if not path.is_file():
-        raise RecipeError(f"There is no recipe {name_or_file!r}; shipped: {', '.join(list_shipped())}, or name a file.")
-    try:
-        return path.read_text("utf-8"), path.name
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecipeError(f"The recipe file {name_or_file} can't be read: {error}.") from error

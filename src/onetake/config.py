@@ -3,18 +3,23 @@
 Every field here has its line in docs/reference/settings.md; a test finds the one that hasn't.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from onetake.domain.errors import BadValueError
 
+_PREFIX = "ONETAKE_"
 _SQLITE = "sqlite:///"
 _FILE = re.compile(r"file:(?://(?=/))?(?P<path>.+)")
-_ORIGIN = re.compile(r"https?://[^/?#@\s]+")
+_ORIGIN = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^/?#@\s:\[\]]+)(:(?P<port>[0-9]{1,5}))?")
+_HEADER = re.compile(r"[\x20-\x7e]*")
+_LINE = r"^[^\x00-\x1f\x7f]+$"
 
 
 class ProviderSettings(BaseModel):
@@ -31,9 +36,17 @@ class ProviderSettings(BaseModel):
     @field_validator("base_url")
     @classmethod
     def _is_origin(cls, value: str) -> str:
-        if value and not _ORIGIN.fullmatch(value.rstrip("/")):
+        match = _ORIGIN.fullmatch(value.rstrip("/"))
+        if value and (match is None or int(match["port"] or 0) > 65535):
             raise ValueError("must be an origin such as https://reapi.ai, without path, query or password")
         return value.rstrip("/")
+
+    @field_validator("api_key")
+    @classmethod
+    def _fits_a_header(cls, value: SecretStr) -> SecretStr:
+        if not _HEADER.fullmatch(value.get_secret_value()):
+            raise ValueError("must be one line of ASCII, as it goes into a header")
+        return value
 
 
 class WorkerSettings(BaseModel):
@@ -53,19 +66,21 @@ class WorkerSettings(BaseModel):
 class Settings(BaseSettings):
     """All of them."""
 
-    model_config = SettingsConfigDict(env_prefix="ONETAKE_", env_nested_delimiter="__", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, env_nested_delimiter="__", extra="ignore")
 
     database_url: str = Field(default="sqlite:///onetake-data/onetake.db", description="Where the state is kept.")
     storage_url: str = Field(default="file:onetake-data/files", description="Where the files are kept.")
     providers: dict[str, ProviderSettings] = Field(default_factory=dict, description="Provider accounts, by name.")
     worker: WorkerSettings = Field(default_factory=WorkerSettings, description="How a worker works.")
-    person: str = Field(default="owner", min_length=1, max_length=100, description="Who acts, in the journal.")
+    person: str = Field(
+        default="owner", min_length=1, max_length=100, pattern=_LINE, description="Who acts, in the journal."
+    )
 
     @field_validator("database_url")
     @classmethod
     def _is_sqlite(cls, value: str) -> str:
         if not value.startswith(_SQLITE) or value == _SQLITE:
-            raise ValueError("must be sqlite:///PATH")
+            raise ValueError("must be sqlite:///PATH, the only kind of database that this version keeps its state in")
         return value
 
     @field_validator("storage_url")
@@ -86,8 +101,21 @@ class Settings(BaseSettings):
             return cls()
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            name = "ONETAKE_" + "__".join(str(part) for part in first["loc"]).upper()
-            raise BadValueError(f"{name} can't be used: {first['msg']}.") from None
+            name = _PREFIX + "__".join(str(part) for part in first["loc"]).upper()
+            raise BadValueError(f"{name} {_reason(first)}.") from None
+        except SettingsError:  # ONETAKE_WORKER=x: pydantic wants JSON there, and we want the levels spelled out
+            groups = ("ONETAKE_WORKER", "ONETAKE_PROVIDERS")
+            name = next(variable for variable in os.environ if variable.upper() in groups)
+            raise BadValueError(
+                f"{name} can't be set as a whole: set its parts, such as {name}__…, one by one."
+            ) from None
+
+    @staticmethod
+    def list_strangers() -> list[str]:
+        """Variables of this process that look like settings and are none: misspelt, most likely."""
+        found = (name for name in os.environ if name.upper().startswith(_PREFIX))
+        groups = {field.upper() for field in Settings.model_fields}
+        return sorted(name for name in found if name.upper().removeprefix(_PREFIX).split("__")[0] not in groups)
 
     @property
     def database_path(self) -> Path:
@@ -103,3 +131,23 @@ class Settings(BaseSettings):
     def provider(self, name: str) -> ProviderSettings:
         """The account at a provider; with defaults if nothing was set."""
         return self.providers.get(name, ProviderSettings())
+
+
+def _reason(error: ErrorDetails) -> str:
+    """What is wrong with a value, without telling it."""
+    context = error.get("ctx", {})
+    reasons = {
+        "value_error": str(context.get("error")),
+        "extra_forbidden": "isn't a setting",
+        "model_type": "can't be set as a whole: set its parts one by one",
+        "dict_type": "can't be set as a whole: set its parts one by one",
+        "int_parsing": "must be a whole number",
+        "float_parsing": "must be a number",
+        "greater_than": f"must be more than {context.get('gt')}",
+        "greater_than_equal": f"must be at least {context.get('ge')}",
+        "less_than_equal": f"must be at most {context.get('le')}",
+        "string_too_short": "must not be empty",
+        "string_too_long": f"must have at most {context.get('max_length')} characters",
+        "string_pattern_mismatch": "must be one line of text",
+    }
+    return reasons.get(error["type"], f"can't be used: {error['msg']}")

@@ -38,10 +38,13 @@ async def examine(settings: Settings) -> list[Finding]:
         async with open_parts(settings) as parts:
             return [finding async for finding in _all(parts)]
     except OnetakeError as error:
-        return [Finding("database", is_well=False, says=error.sentence)]
+        return [Finding(error.code, is_well=False, says=error.sentence)]
 
 
 async def _all(parts: Parts) -> AsyncIterator[Finding]:
+    if strangers := Settings.list_strangers():
+        known = f"{', '.join(strangers)}: no setting of that name; see docs/reference/settings.md"
+        yield Finding("settings", is_well=False, says=known)
     shared = "one process at a time" if needs_single_process() else "any number of processes"
     database = f"{parts.settings.database_path} at revision {HEAD}, SQLite {sqlite.sqlite_version}, {shared}"
     yield Finding("database", is_well=True, says=database)
@@ -84,7 +87,8 @@ async def _account(parts: Parts, adapter: Adapter) -> Finding:
     except ProviderError as error:
         return Finding("provider", is_well=False, says=error.sentence)
     if offered is None:
-        return Finding("provider", is_well=False, says=f"{adapter.name} at {adapter.origin} doesn't list its models")
+        says = f"{adapter.name} at {adapter.origin} can't be reached, or doesn't say which models our key is offered"
+        return Finding("provider", is_well=False, says=says)
     return Finding(
         "provider", is_well=True, says=f"{adapter.name} at {adapter.origin} offers {', '.join(offered)[:200]}"
     )

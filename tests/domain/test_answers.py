@@ -156,7 +156,7 @@ def test_the_locator_is_read_where_the_contract_says() -> None:
 def test_only_listed_refusals_in_the_providers_own_shape_are_refusals(status: int) -> None:
     came_to = outcome(answered(status, NO))
     if status in REAPI.refusals.statuses:
-        category = AUTH if status in (401, 403) else INPUT
+        category = AUTH if status in (401, 402, 403) else INPUT
         assert came_to == Refused(category=category, code="invalid_request", message="no such size")
     elif status == 429:
         assert came_to == Refused(category=PROVIDER, code="invalid_request", message="no such size", is_later=True)

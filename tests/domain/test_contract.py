@@ -47,7 +47,7 @@ def test_an_operation_is_asked_for_by_name() -> None:
 
 def test_an_unknown_provider_is_refused_with_the_known_ones() -> None:
     for name in ("reapy", "../../recipes/still-to-clip", ""):
-        with pytest.raises(RecipeError, match="There is no provider .*; known: .*reapi"):
+        with pytest.raises(RecipeError, match=r"There is no provider .*; known: .*reapi"):
             load_contract(name)
 
 

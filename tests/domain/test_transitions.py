@@ -54,9 +54,13 @@ def test_each_pair_does_what_its_cell_says(machine: AnyMachine) -> None:
         if pair in machine.impossible:
             with pytest.raises(ImpossibleError, match=f"{machine.name}: {pair[1]} can't happen in {pair[0]}"):
                 machine.after(*pair)
+        elif (to := machine.table[pair]) is not None:
+            assert machine.after(*pair) == Move(to)
+            assert machine.move(*pair) is to
         else:
-            to = machine.table[pair]
-            assert machine.after(*pair) == (Repeat() if to is None else Move(to))
+            assert machine.after(*pair) == Repeat()
+            with pytest.raises(ImpossibleError, match=f"{machine.name}: {pair[1]} leads nowhere from {pair[0]}"):
+                machine.move(*pair)
 
 
 @every_machine

@@ -122,8 +122,9 @@ class Auditor:
         for row in found["attempts"]:
             attempts[row["operation"], _prompt(found, row["id"])].append(row)
         for order, tries in attempts.items():
-            known = {refs[row["id"]] for row in tries if row["id"] in refs}
-            doubted = [row for row in tries if row["id"] not in refs and row["state"] in IN_DOUBT]
+            known = tasks[order].intersection(refs.get(row["id"]) for row in tries)
+            # A person may have attached a task of another order; then nobody knows what became of this one's own.
+            doubted = [row for row in tries if refs.get(row["id"]) not in tasks[order] and _may_have_bought(row)]
             unknown = tasks[order] - known
             assert len(unknown) <= len(doubted), f"{order}: bought {unknown}, in doubt only {len(doubted)}"
             assert len(tasks[order]) + refused[order] <= len(tries), f"{order}: more POSTs than attempts"
@@ -202,6 +203,10 @@ def _frozen(row: Row, free: Iterable[str]) -> tuple[tuple[str, object], ...]:
 
 def _by_id(rows: list[Row]) -> dict[str, Row]:
     return {row["id"]: row for row in rows}
+
+
+def _may_have_bought(attempt: Row) -> bool:
+    return attempt["state"] in IN_DOUBT or attempt["ref_id"] is not None
 
 
 def _prompt(found: Tables, attempt_id: str) -> str:

@@ -31,6 +31,9 @@ kind = "image"
 width_px = 64
 """
 
+ONE_REPLACEMENT = '[steps.replacement]\nreasons = ["provider_failed"]\ncount_max = 1'
+"""A table for `still`: what fails may be bought once more."""
+
 
 def still(extras: str = "", *, name: str = "still", deadline_s: int | None = None) -> str:
     """A recipe for one still; `extras` are further tables of its step, such as `[steps.repeats]`."""
@@ -76,9 +79,15 @@ def apart(*, partial: str = "failed") -> str:
     """Two steps that need nothing of each other: a still in day, a still in night."""
     head, _, rest = STILL.replace("EXTRAS", "").partition("[[steps]]")
     steps = [
-        "[[steps]]" + rest.replace('name = "draw"', f'name = "{name}"').replace('ref = "inputs.prompt"', f'ref = "inputs.{name}"')
+        "[[steps]]"
+        + rest.replace('name = "draw"', f'name = "{name}"').replace('ref = "inputs.prompt"', f'ref = "inputs.{name}"')
         for name in ("day", "night")
     ]
-    inputs = "".join(f'[inputs.{name}]\ntype = "text"\nlabel = "The scene by {name}"\nchars_max = 1000\n' for name in ("day", "night"))
-    named = head.partition("[inputs.prompt]")[0].replace('key = ["prompt"]', f'key = ["day", "night"]\npartial = "{partial}"')
+    inputs = "".join(
+        f'[inputs.{name}]\ntype = "text"\nlabel = "The scene by {name}"\nchars_max = 1000\n'
+        for name in ("day", "night")
+    )
+    named = head.partition("[inputs.prompt]")[0].replace(
+        'key = ["prompt"]', f'key = ["day", "night"]\npartial = "{partial}"'
+    )
     return named.replace('name = "still"', 'name = "apart"', 1) + inputs + "".join(steps)

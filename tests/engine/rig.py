@@ -13,21 +13,22 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import SecretStr
 
 from onetake.app import open_parts
 from onetake.config import ProviderSettings, Settings, WorkerSettings
 from onetake.domain.recipe_toml import parse_recipe
+from onetake.engine.finding import find_job
 from onetake.engine.intake import Taken, accept, prepare
 from onetake.engine.ordering import check_orderable
 from onetake.engine.parts import Parts
-from onetake.engine.people import find_job
+from onetake.engine.turn import Turn
 from onetake.engine.worker import Worker
 from onetake.recipes import read_shipped
 from onetake.sandbox import Sandbox, SandboxOptions
@@ -40,6 +41,14 @@ from tests.fakes.virtual_time import VirtualClock, counted
 CHAIN = read_shipped("still-to-clip")
 TINY = SandboxOptions(tiny=True)
 HOUR_S = 3600.0
+_LOOKS_MAX = 1000
+"""Looks before a test gives up; five or ten are usual."""
+
+_MOMENTS_MAX = 6000
+"""Hundredths of a second: a minute, in which the slowest machine has started a process and drawn a still."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @cache
@@ -146,6 +155,18 @@ class Rig:
             finally:
                 stop.set()
 
+    @contextlib.asynccontextmanager
+    async def crashing(self) -> AsyncIterator[None]:
+        """A worker that is cut off at the end of the block, with nothing of its end written; then a restart."""
+        worker = asyncio.create_task(Worker(self.parts, name="test").run(asyncio.Event()))
+        try:
+            yield
+        finally:
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+        self.look()
+        await self.restart()
+
     def look(self) -> Tables:
         """All rows, after the auditor checked every law."""
         return self.auditor.look(self.bill)
@@ -166,15 +187,47 @@ class Rig:
         """The job's journal."""
         return await self.parts.database.read(views.list_journal, job)
 
-    async def until(self, job: str, state: str) -> None:
+    async def until(self, job: str, state: str, *, every_s: float = 0.2) -> None:
         """Come back when the job is in this state, which a worker must be bringing about."""
-        while await self.state(job) != state:
-            await self.clock.sleep(0.2)
+        for _ in range(_LOOKS_MAX):
+            if await self.state(job) == state:
+                return
+            await self.clock.sleep(every_s)
+        raise AssertionError(f"not {state}: {await self.events(job)}")
 
-    async def until_told(self, job: str, event: str, times: int = 1) -> None:
+    async def until_told(self, job: str, event: str, times: int = 1, *, every_s: float = 0.2) -> None:
         """Come back when the journal holds the event so many times."""
-        while (await self.events(job)).count(event) < times:
-            await self.clock.sleep(0.2)
+        for _ in range(_LOOKS_MAX):
+            if (await self.events(job)).count(event) >= times:
+                return
+            await self.clock.sleep(every_s)
+        raise AssertionError(f"no {event}: {await self.events(job)}")
+
+    async def act(self, op: Callable[Concatenate[Turn, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What an operation of the engine gives, done by the person `ada`."""
+        return await self.parts.act("ada", op, *args, **kwargs)
+
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Fails if the block changes any row, the rows of workers aside."""
+        before = {**self.look(), "workers": []}
+        yield
+        assert {**self.look(), "workers": []} == before
+
+    def let_finish(self) -> None:
+        """Let the provider's tasks that never end, or name no addresses, come to their end now."""
+        for task in self.sandbox._provider.bill.tasks.values():
+            fault, task.task_fault = task.task_fault, None
+            if fault == "task_never_finishes":
+                self.sandbox._provider.studio.begin(task)
+
+    async def meanwhile(self, check: Callable[[], Awaitable[bool]]) -> None:
+        """Come back when the check holds, in real time: for what happens while a request is held in the air."""
+        for _ in range(_MOMENTS_MAX):
+            if await check():
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("it never came about")
 
     @property
     def bill(self) -> dict[str, Any]:

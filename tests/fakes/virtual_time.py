@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import heapq
 import inspect
+import math
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import ParamSpec, TypeVar, cast
@@ -30,7 +31,7 @@ class VirtualClock:
     """
 
     def __init__(self, *, seed: int = 1) -> None:
-        self._now_us = SystemClock().now_us()
+        self._start_us = self._now_us = SystemClock().now_us()
         self._random = random.Random(seed)
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
         self._changes = 0
@@ -42,8 +43,8 @@ class VirtualClock:
         return self._now_us
 
     def monotonic_s(self) -> float:
-        """The same moment, in seconds."""
-        return self._now_us / 1e6
+        """Seconds since the clock was made: small numbers keep their microseconds."""
+        return (self._now_us - self._start_us) / 1e6
 
     def uniform(self, low: float, high: float) -> float:
         """A seeded number."""
@@ -54,9 +55,9 @@ class VirtualClock:
         return self._random.randbytes(size_bytes)
 
     async def sleep(self, seconds: float) -> None:
-        """Come back when the clock has jumped that far."""
+        """Come back when the clock has jumped that far; rounded up, so that no wait is over before its moment."""
         future = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._now_us + max(0, round(seconds * 1e6)), self._changes, future))
+        heapq.heappush(self._sleepers, (self._now_us + max(0, math.ceil(seconds * 1e6)), self._changes, future))
         self._stir()
         await future
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from onetake import __version__
-from onetake.cli import checks, demo, jobs, moves, serving
+from onetake.cli import checks, demo, fixture, jobs, journal, people, sandbox, serving
 from onetake.cli.printing import fail, misused
 from onetake.domain.errors import OnetakeError
 
@@ -40,11 +40,8 @@ def _root(
     """Settings come from the environment (ONETAKE_…); none is needed."""
 
 
-jobs.register(app)
-moves.register(app)
-serving.register(app)
-checks.register(app)
-demo.register(app)
+for each in (demo, serving, jobs, people, journal, fixture, checks, sandbox):
+    each.register(app)
 
 
 def main() -> None:
@@ -52,13 +49,19 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # JSON is UTF-8 whatever the terminal's language (RFC 8259, 8.1)
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    is_json = "--json" in sys.argv
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(_run(is_json="--json" in sys.argv))
+    except typer.Exit as over:  # the output took no more, not even the error
+        sys.exit(over.exit_code)
+
+
+def _run(*, is_json: bool) -> int:
+    try:
+        return int(app(prog_name="onetake", standalone_mode=not is_json) or 0)
     except OnetakeError as error:
-        sys.exit(fail(error, is_json=is_json))
+        return fail(error, is_json=is_json)
     except typer.TyperException as error:
-        sys.exit(misused(error, is_json=is_json))
+        return misused(error)
 
 
 __all__ = ["app", "main"]

@@ -21,13 +21,14 @@ def recipe_check(
     *,
     is_json: Json = False,
 ) -> None:
-    """Read a recipe and say what it orders, or what is wrong with it: file, line or key, and reason."""
-    from onetake.app import recipe_source
-    from onetake.domain.recipe_toml import parse_recipe
+    """Say what a recipe orders, or what is wrong with it.
+
+    A fault is named by file, line or key, and reason.
+    """
+    from onetake.cli.orders import read_menu
     from onetake.providers.adapter import load_contract
 
-    text, name = recipe_source(file)
-    recipe = parse_recipe(text, name)
+    recipe = read_menu(file).recipe
     for step in recipe.steps:
         if step.kind == "generate":
             load_contract(step.provider).operation(step.operation)
@@ -42,12 +43,15 @@ def recipe_check(
 
 
 def doctor(*, is_json: Json = False) -> None:
-    """Check database, storage, decoders, provider keys, model lists and standing alarms."""
-    from onetake.config import Settings
+    """Check database, storage, decoders, keys, models and alarms.
+
+    Buys nothing. Ends with 1 if something stands in the way of jobs.
+    """
     from onetake.diagnosis import examine
+    from onetake.opening import load_settings
 
     is_well = True
-    for finding in run(examine(Settings.load())):
+    for finding in run(examine(load_settings())):
         is_well = is_well and finding.is_well
         if is_json:
             emit({"what": finding.what, "ok": finding.is_well, "finding": finding.says})

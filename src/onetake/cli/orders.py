@@ -1,40 +1,68 @@
 """Making jobs from the command line: one from options, or many from a file of JSON lines."""
 
-import asyncio
+import codecs
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from onetake.cli.printing import emit, say
-from onetake.domain.errors import BadValueError, OnetakeError
+import typer
+
+from onetake.cli.printing import details, emit, say
+from onetake.domain.errors import BadValueError, InputError, SurroundingsError
 
 if TYPE_CHECKING:
     from onetake.domain.jsonvalue import Json
     from onetake.domain.recipe import Recipe
-    from onetake.engine.intake import Taken
+    from onetake.engine.intake import Order, Taken
     from onetake.engine.parts import Parts
+
+Inputs = Annotated[list[str] | None, typer.Option("--input", "-i", metavar="NAME=VALUE", help="An input; repeatable.")]
+Key = Annotated[
+    str | None,
+    typer.Option("--key", metavar="KEY", help="Your own key for this order; else the recipe derives one."),
+]
 
 AT_ONCE = 200
 """Lines in the air at once: enough to fill group commits, few enough to hold in memory with long prompts."""
 
 
-def read_inputs(recipe: str, given: list[str]) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """A recipe with its TOML, which is kept with each job."""
+
+    recipe: "Recipe"
+    source: str
+
+
+def read_menu(name_or_file: str) -> Menu:
+    """The recipe that ships under that name, or that stands in that file.
+
+    Raises:
+        RecipeError: there is none, or it is wrong; names file, line or key, and reason.
+    """
+    from onetake.domain.recipe_toml import parse_recipe
+    from onetake.recipes import find_recipe
+
+    source, name = find_recipe(name_or_file)
+    return Menu(parse_recipe(source, name), source)
+
+
+def read_inputs(recipe: "Recipe", given: list[str]) -> dict[str, object]:
     """The inputs of `--input NAME=VALUE` options; numbers and booleans where the recipe wants them.
 
     Raises:
         BadValueError: an option isn't NAME=VALUE, or a name is given twice.
     """
-    from onetake.app import recipe_source
-    from onetake.domain.recipe_toml import parse_recipe
-
-    text, name = recipe_source(recipe)
-    texts = {each.name for each in parse_recipe(text, name).inputs if each.type == "text"}
+    texts = {each.name for each in recipe.inputs if each.type == "text"}
     values: dict[str, object] = {}
     for option in given:
-        key, equals, value = option.partition("=")
-        if not equals or key in values:
-            raise BadValueError(f"--input {key[:40]!r} must be NAME=VALUE, each name once.")
-        values[key] = value if key in texts else _plain(value)
+        name, equals, value = option.partition("=")
+        if not equals:
+            raise BadValueError(f"--input {name[:40]!r} isn't NAME=VALUE, such as --input prompt='A fox in the snow'.")
+        if name in values:
+            raise BadValueError(f"--input {name[:40]!r} is given twice: an input has one value.")
+        values[name] = value if name in texts else _plain(value)
     return values
 
 
@@ -49,90 +77,119 @@ def _plain(value: str) -> object:
     return value if isinstance(found, dict | list) or found is None else found
 
 
-async def create_one(recipe: str, inputs: dict[str, object], key: str | None) -> "Taken":
+def make_order(name_or_file: str, given: list[str], key: str | None) -> "Order":
+    """The order that these options make, checked.
+
+    Raises:
+        InputError: the recipe, an input or the key can't be taken.
+    """
+    from onetake.engine.intake import prepare
+
+    menu = read_menu(name_or_file)
+    return prepare(menu.recipe, menu.source, inputs=read_inputs(menu.recipe, given), key=key)
+
+
+async def create_one(order: "Order") -> "Taken":
     """The job for one order."""
-    from onetake.app import open_parts, recipe_source
-    from onetake.config import Settings
-    from onetake.domain.recipe_toml import parse_recipe
+    from onetake.app import open_parts
+    from onetake.opening import load_settings
 
-    text, name = recipe_source(recipe)
-    parsed = parse_recipe(text, name)
-    async with open_parts(Settings.load()) as parts:
-        return await take(parts, parsed, text, inputs, key)
+    async with open_parts(load_settings()) as parts:
+        return await take(parts, order)
 
 
-async def take(parts: "Parts", recipe: "Recipe", source: str, inputs: dict[str, object], key: object) -> "Taken":
-    """Check, then write."""
-    from onetake.engine.intake import accept, prepare
+async def take(parts: "Parts", order: "Order") -> "Taken":
+    """Ask whether it can be ordered here, then write."""
+    from onetake.engine.intake import accept
     from onetake.engine.ordering import check_orderable
 
-    order = prepare(recipe, source, inputs=inputs, key=key)
-    await check_orderable(parts, recipe)
+    await check_orderable(parts, order.recipe)
     return await parts.act(parts.settings.person, accept, order)
 
 
-async def create_from_lines(recipe: str, source: Path, *, is_json: bool) -> bool:
-    """Whether every line of the file was taken. Each stands alone and is reported by its number, in order."""
-    from onetake.app import open_parts, recipe_source
-    from onetake.config import Settings
-    from onetake.domain.recipe_toml import parse_recipe
-    from onetake.engine.ordering import check_orderable
+async def create_from_lines(name_or_file: str, file: Path, *, is_json: bool) -> bool:
+    """Whether every line of the file was taken. Each stands alone and is reported by its number, in order.
 
-    text, name = recipe_source(recipe)
-    parsed = parse_recipe(text, name)
-    lines = [(no, line) for no, line in enumerate(_read(source), start=1) if line.strip()]
+    Raises:
+        SurroundingsError: the database can't be written; says from which line on nothing was taken.
+    """
+    from onetake.app import open_parts
+    from onetake.engine.ordering import check_orderable
+    from onetake.opening import load_settings
+
+    menu, lines = read_menu(name_or_file), _read(file)
     counts = {"new": 0, "standing": 0, "refused": 0}
-    async with open_parts(Settings.load()) as parts:
-        await check_orderable(parts, parsed)
+    async with open_parts(load_settings()) as parts:
+        await check_orderable(parts, menu.recipe)
         for start in range(0, len(lines), AT_ONCE):
-            batch = lines[start : start + AT_ONCE]
-            found = await asyncio.gather(*(_take_line(parts, parsed, text, line) for _, line in batch))
-            for (no, _), each in zip(batch, found, strict=True):
-                counts[_report(no, each, is_json=is_json)] += 1
+            for no, found in await _take_lines(parts, menu, lines[start : start + AT_ONCE]):
+                counts[_report(no, found, is_json=is_json)] += 1
     if not is_json:
         say(f"{counts['new']} new, {counts['standing']} stood already, {counts['refused']} refused.")
     return counts["refused"] == 0
 
 
-def _read(source: Path) -> list[bytes]:
-    """The lines as bytes; only a line feed ends one, because prompts may hold every other separator."""
+def _read(file: Path) -> list[tuple[int, bytes]]:
+    """The lines that hold something, numbered from 1; only a line feed ends one, for prompts hold other separators."""
     try:
-        data = sys.stdin.buffer.read() if str(source) == "-" else source.read_bytes()
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
-        raise BadValueError(f"{source} can't be read ({error.strerror}): name a file of JSON lines.") from None
-    return data.split(b"\n")
+        raise BadValueError(f"{file} can't be read ({error.strerror}): name a file of JSON lines.") from None
+    lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
+    return [(no, line) for no, line in enumerate(lines, start=1) if line.strip()]
 
 
-async def _take_line(parts: "Parts", recipe: "Recipe", source: str, line: bytes) -> "Taken | OnetakeError":
+async def _take_lines(
+    parts: "Parts", menu: Menu, lines: list[tuple[int, bytes]]
+) -> "list[tuple[int, Taken | InputError | SurroundingsError]]":
+    """What became of each line, in order."""
+    import asyncio
+
+    found = await asyncio.gather(*(_take_line(parts, menu, line) for _, line in lines))
+    return [(no, each) for (no, _), each in zip(lines, found, strict=True)]
+
+
+async def _take_line(parts: "Parts", menu: Menu, line: bytes) -> "Taken | InputError | SurroundingsError":
     from onetake.engine.intake import accept, prepare
 
     try:
         inputs, key = _parse(line)
-        return await parts.act(parts.settings.person, accept, prepare(recipe, source, inputs=inputs, key=key))
-    except OnetakeError as error:
+        order = prepare(menu.recipe, menu.source, inputs=inputs, key=key)
+        return await parts.act(parts.settings.person, accept, order)
+    except (InputError, SurroundingsError) as error:
         return error
 
 
 def _parse(line: bytes) -> "tuple[dict[str, Json], Json]":
     from onetake.domain.canonical import parse
 
-    value = parse(line.strip())
+    try:
+        value = parse(line.strip())
+    except BadValueError as error:
+        if reason := error.fields.get(""):  # about the line as a whole, whose number the reader is told
+            raise BadValueError(f"The line {reason.replace('line 1, ', '')}.") from None
+        raise
     if not isinstance(value, dict):
         raise BadValueError('The line must be an object such as {"key": "…", "inputs": {…}}.')
-    unknown = sorted(set(value) - {"key", "inputs"})
-    if unknown:
+    if unknown := sorted(set(value) - {"key", "inputs"}):
         raise BadValueError(f"The line has {unknown[0][:40]!r}, which is neither key nor inputs.")
     inputs = value.get("inputs", {})
     if not isinstance(inputs, dict):
-        raise BadValueError("inputs must be an object.")
+        raise BadValueError("/inputs must be an object.", fields={"/inputs": "must be an object"})
     return inputs, value.get("key")
 
 
-def _report(no: int, found: "Taken | OnetakeError", *, is_json: bool) -> str:
+def _report(no: int, found: "Taken | InputError | SurroundingsError", *, is_json: bool) -> str:
     """Tell what became of a line; the word it counts under."""
-    if isinstance(found, OnetakeError):
+    if isinstance(found, SurroundingsError):
+        why = found.sentence.removesuffix(".")
+        raise type(found)(
+            f"Line {no} and perhaps later ones were not taken ({why}): mend that and give the same file again,"
+            " nothing is made twice."
+        )
+    if isinstance(found, InputError):
         refusal = {"line": no, "error": found.code, "message": found.sentence, "fields": found.fields}
-        emit(refusal) if is_json else say(f"line {no}: refused: {found.sentence}")
+        emit(refusal) if is_json else say("\n  ".join([f"line {no}: refused: {found.sentence}", *details(found)]))
         return "refused"
     told = {"line": no, "job": found.job_id, "key": found.key, "new": found.is_new}
     emit(told) if is_json else say(f"line {no}: {found.job_id}  {'new' if found.is_new else 'stood already'}")

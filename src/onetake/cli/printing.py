@@ -1,6 +1,7 @@
 """What commands print: tables and sentences for people, one JSON object a line for programs."""
 
 import datetime
+import errno
 import json
 import os
 import sys
@@ -9,11 +10,15 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from onetake.domain.errors import OnetakeError
+from onetake.domain.errors import BadValueError, OnetakeError
 
 T = TypeVar("T")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
+JobName = Annotated[str, typer.Argument(metavar="JOB", help="The job's id or key.")]
+
+ANY_NAME = {"ignore_unknown_options": True}
+"""For commands that take keys and provider ids: one that begins with a dash can be pasted as it is."""
 
 _COLOURS = {
     "completed": typer.colors.GREEN,
@@ -23,6 +28,8 @@ _COLOURS = {
     "needs_review": typer.colors.YELLOW,
     "incomplete": typer.colors.YELLOW,
 }
+
+_MOMENTS = ("_at", "_until", "since", "not_before")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -37,22 +44,28 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def say(text: str = "") -> None:
-    """One line for a person, at once."""
-    typer.echo(text)
-    sys.stdout.flush()
+    """One line for a person, at once. An output that takes nothing more ends the program with 1."""
+    try:
+        typer.echo(text)
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python's own flush at the end fails too
+        if error.errno != errno.EPIPE:  # a reader that has seen enough, such as `head`, needs no telling
+            typer.echo(f"onetake: The output can't be written ({error.strerror}).", err=True)
+        raise typer.Exit(1) from None
 
 
 def emit(value: Mapping[str, object]) -> None:
-    """One JSON object on a line of its own, at once."""
-    say(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    """One JSON object on a line of its own, at once; moments in ISO 8601."""
+    say(json.dumps(timed(value), ensure_ascii=False, allow_nan=False))
 
 
-def coloured(status: str) -> str:
+def coloured(status: str, width: int = 0) -> str:
     """A status in its colour, where colours are welcome; the word stays the same."""
     colour = _COLOURS.get(status)
-    if colour is None or not sys.stdout.isatty() or "NO_COLOR" in os.environ:
-        return status
-    return typer.style(status, fg=colour)
+    if colour is None or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return status.ljust(width)
+    return typer.style(status, fg=colour) + " " * (width - len(status))
 
 
 def when(moment_us: int | None) -> str:
@@ -62,27 +75,25 @@ def when(moment_us: int | None) -> str:
     return datetime.datetime.fromtimestamp(moment_us / 1e6, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def iso(moment_us: int | None) -> str | None:
-    """A time for programs, ISO 8601 in UTC to the microsecond; None for none."""
-    if moment_us is None:
-        return None
+def iso(moment_us: int) -> str:
+    """A time for programs: ISO 8601 in UTC, to the microsecond."""
     moment = datetime.datetime.fromtimestamp(moment_us // 1_000_000, datetime.UTC)
     return moment.replace(microsecond=moment_us % 1_000_000).isoformat().replace("+00:00", "Z")
 
 
 def timed(value: object) -> object:
-    """The value with each `..._at` and `..._until` in microseconds spelled in ISO 8601."""
-    if isinstance(value, dict):
-        return {
-            key: iso(each)
-            if isinstance(each, int) and key.endswith(("_at", "_until", "since", "not_before"))
-            else timed(each)
-            for key, each in value.items()
-        }
-    return [timed(each) for each in value] if isinstance(value, list) else value
+    """The value with each moment, known by its name and kept in microseconds, spelled in ISO 8601."""
+    if isinstance(value, Mapping):
+        return {key: _spelled(str(key), each) for key, each in value.items()}
+    return [timed(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def fail(error: OnetakeError, *, is_json: bool = False) -> int:
+def _spelled(name: str, value: object) -> object:
+    is_moment = isinstance(value, int) and (name == "at" or name.endswith(_MOMENTS))
+    return iso(value) if is_moment and isinstance(value, int) else timed(value)
+
+
+def fail(error: OnetakeError, *, is_json: bool) -> int:
     """Tell an error, with what happened to the money and whether repeating is safe; the exit code."""
     if is_json:
         told = {
@@ -93,8 +104,19 @@ def fail(error: OnetakeError, *, is_json: bool = False) -> int:
             "repeat_safe": error.repeat_safe,
         }
         emit(told)
-    else:
-        typer.echo(f"onetake: {error.sentence}", err=True)
-        for place, reason in error.fields.items():
-            typer.echo(f"  {place} {reason}", err=True)
+        return error.exit_code
+    typer.echo(f"onetake: {error.sentence}", err=True)
+    for detail in details(error):
+        typer.echo(f"  {detail}", err=True)
     return error.exit_code
+
+
+def details(error: OnetakeError) -> list[str]:
+    """What the fields add to the sentence: nothing where it says it all."""
+    lines = [f"{place} {reason}" for place, reason in error.fields.items()]
+    return [] if all(reason in error.sentence for reason in error.fields.values()) else lines
+
+
+def misused(error: typer.TyperException) -> int:
+    """Tell a wrong use of the command line as a JSON object; the exit code."""
+    return fail(BadValueError(error.format_message()), is_json=True)

@@ -7,41 +7,61 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from onetake.app import open_parts, recipe_source
-from onetake.cli.jobs import journal_lines
+from onetake.app import open_parts
+from onetake.cli.journal import TAIL_S, journal_lines
 from onetake.cli.orders import take
-from onetake.config import Settings
-from onetake.domain.recipe_toml import parse_recipe
+from onetake.domain.errors import ProviderError
+from onetake.engine.finding import find_job
+from onetake.engine.intake import Order
 from onetake.engine.parts import Parts
-from onetake.engine.people import find_job
 from onetake.engine.worker import Worker
+from onetake.opening import file_path, load_settings
 from onetake.store import views
 
 
-async def run_to_the_end(
-    recipe: str, inputs: dict[str, object], key: str | None, on_line: Callable[[dict[str, Any]], None]
-) -> dict[str, Any]:
-    """The job once it ended or needs a person, with `files`, the paths of its outputs; journal lines are handed on."""
-    text, name = recipe_source(recipe)
-    parsed = parse_recipe(text, name)
-    async with open_parts(Settings.load()) as parts:
-        taken = await take(parts, parsed, text, inputs, key)
-        stop = stop_on_signals()
-        working = asyncio.create_task(Worker(parts, name=worker_name()).run(stop))
-        following = asyncio.create_task(_follow(parts, taken.job_id, on_line))
-        await asyncio.wait([working, following], return_when=asyncio.FIRST_COMPLETED)
-        stop.set()
-        await working
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+async def run_to_the_end(order: Order, on_line: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The job once it ended or needs a person, with the path of each file; journal lines are handed on.
+
+    Stopped by a signal, it finishes what is in the air and gives the job as it stands.
+
+    Raises:
+        ProviderError: our key is missing or refused, so nothing can go on.
+    """
+    async with open_parts(load_settings()) as parts:
+        taken = await take(parts, order)
+        await _work(parts, taken.job_id, on_line)
         job = await parts.database.read(lambda tx: views.get_job(tx, find_job(tx, taken.job_id)))
-        files = [str(await parts.blobs.local(each["digest"])) for each in job["outputs"] if each["digest"]]
+        files = [str(file_path(parts.settings, each["digest"])) for each in job["outputs"] if each["digest"]]
         return {**job, "files": files}
+
+
+async def _work(parts: Parts, job_id: str, on_line: Callable[[dict[str, Any]], None]) -> None:
+    """Work, and hand the journal on, until the job is at rest, a person is needed, or a signal says stop."""
+    stop, worker = stop_on_signals(), Worker(parts, name=worker_name())
+    working = asyncio.create_task(worker.run(stop))
+    watching = [
+        asyncio.create_task(_follow(parts, job_id, on_line)),
+        asyncio.create_task(_until_refused(parts, worker)),
+    ]
+    done, _ = await asyncio.wait([working, *watching], return_when=asyncio.FIRST_COMPLETED)
+    stop.set()
+    await working
+    for task in watching:
+        task.cancel()
+    await asyncio.gather(*watching, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 async def _follow(parts: Parts, job_id: str, on_line: Callable[[dict[str, Any]], None]) -> None:
     async for line in journal_lines(parts.database, job_id):
         on_line(line)
+
+
+async def _until_refused(parts: Parts, worker: Worker) -> None:
+    while not isinstance(worker.trouble, ProviderError):
+        await parts.clock.sleep(TAIL_S)
+    raise worker.trouble
 
 
 def worker_name() -> str:

@@ -23,7 +23,7 @@ _NEXT = {
 
 
 def lines_of(job: Job) -> Iterator[str]:
-    """The page, line by line."""
+    """The page, line by line; times are in UTC."""
     money = job["money"]
     yield f"job      {job['id']}"
     yield f"key      {job['key']}"
@@ -34,14 +34,15 @@ def lines_of(job: Job) -> Iterator[str]:
         f"credits  {money['held']} held, {money['captured']} used, {money['released']} returned;"
         f" {money['open']} of {money['holds']} holds open"
     )
-    yield f"made     {when(job['created_at'])}, last change {when(job['updated_at'])}, ended {when(job['completed_at'])}"
+    yield f"ordered  {when(job['created_at'])}"
+    yield f"changed  {when(job['updated_at'])}"
+    yield f"ended    {when(job['completed_at'])}"
     if job["last_error"]:
         yield f"error    {job['error_category']}: {job['last_error']}"
     for step in job["steps"]:
         yield from _step(step)
     for output in job["outputs"]:
-        stands = f"{output['digest'][:16]}  {output['size_bytes']:,} bytes" if output["digest"] else "missing"
-        yield f"output   {output['step']}.{output['output']}: {stands}"
+        yield from _output(output)
     for case in job["cases"]:
         yield f"case     {case['id']}  {case['kind']}  {case['state']}  since {when(case['opened_at'])}"
     for alarm in job["alarms"]:
@@ -52,7 +53,17 @@ def _step(step: Job) -> Iterator[str]:
     waits = f", waits for {step['waiting_for']}" if step["waiting_for"] else ""
     yield f"step     {step['name']}: {step['state']}{waits}  {step['provider']} {step['model']}"
     for attempt in step["attempts"]:
-        sent = f"{attempt['outcome'] or 'no answer recorded'}"
         ref = f", id {attempt['ref']} by {attempt['source']}" if attempt["ref"] else ""
-        why = f"  {attempt['error_message'] or attempt['error_code']}" if attempt["error_code"] else ""
-        yield f"           attempt {attempt['no']}: {attempt['state']}  (send: {sent}{ref}; charged: {attempt['charged']}){why}"
+        told = f"send: {attempt['outcome'] or 'no answer recorded'}{ref}; charged: {attempt['charged']}"
+        yield f"           attempt {attempt['no']}: {attempt['state']}  ({told})"
+        if attempt["error_code"]:
+            yield f"             {attempt['error_message'] or attempt['error_code']}"
+
+
+def _output(output: Job) -> Iterator[str]:
+    name = f"{output['step']}.{output['output']}"
+    if output["path"] is None:
+        yield f"output   {name}: missing"
+    else:
+        yield f"output   {name}: {output['media_type']}, {output['size_bytes']:,} bytes"
+        yield f"           {output['path']}"

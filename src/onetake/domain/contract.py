@@ -46,7 +46,7 @@ class Refusals:
         later: refusals that may be repeated later, with Retry-After (429).
         shape_path: what every answer in the provider's own shape has.
         code_path, message_path: where its reason stands.
-        auth: statuses that mean that our key was refused.
+        auth: statuses that speak of our account (key, rights, credit), not of the order, which then waits.
         moderation_codes: codes that mean that the content was refused.
     """
 

@@ -58,7 +58,7 @@ def status_of_step(step: StepView) -> JobStatus | None:
     if step.state is StepState.READY:
         return JobStatus.PREPARING
     if step.state is StepState.WAITING:
-        return None if step.waiting_for is WaitReason.NEEDS else JobStatus.NEEDS_REVIEW
+        return _waiting(step.waiting_for)
     if step.state is not StepState.ACTIVE:
         return None
     if step.attempt is AttemptState.SUBMIT_UNKNOWN:
@@ -70,6 +70,13 @@ def status_of_step(step: StepView) -> JobStatus | None:
     if step.attempt is AttemptState.COLLECTING:
         return JobStatus.PROCESSING
     return JobStatus.QUEUED if step.is_queued else JobStatus.IN_PROGRESS
+
+
+def _waiting(reason: WaitReason | None) -> JobStatus | None:
+    """Waiting for another step shows nothing, and for a fresh address, which a worker asks for, needs nobody."""
+    if reason is WaitReason.NEEDS:
+        return None
+    return JobStatus.PREPARING if reason is WaitReason.ADDRESS else JobStatus.NEEDS_REVIEW
 
 
 def state_of(job: JobState, steps: Sequence[StepView]) -> str:

@@ -31,9 +31,12 @@ def _submitting(line: Line, _: Line) -> str:
 
 
 def _accepted(line: Line, data: Line) -> str:
-    by = {"answer": "answered with", "attach": f"has, as {line['actor']} found and onetake checked,"}
-    how = by.get(data["source"], f"is known by {data['source']} to have")
-    return f"{_step(line)}: the provider {how} the id {data['ref']}; it is polled from now on."
+    told = {
+        "answer": f"the provider answered with the id {data['ref']}",
+        "attach": f"{line['actor']} found the id {data['ref']}, and the provider knows it",
+    }
+    known = told.get(data["source"], f"the provider is known by {data['source']} to have the id {data['ref']}")
+    return f"{_step(line)}: {known}; it is polled from now on."
 
 
 def _unknown(line: Line, data: Line) -> str:
@@ -52,11 +55,12 @@ def _later(line: Line, data: Line) -> str:
 
 
 def _again(data: Line) -> str:
-    return f"it may be sent again in {data['pause_s']} s" if data["again"] else "the recipe's limit is reached"
+    return f"it may be sent again in {data['pause_s']} s" if data["again"] else "it isn't sent again by itself"
 
 
 def _refused(line: Line, data: Line) -> str:
-    return f"{_step(line)}: the provider refused attempt {line['attempt_no']} ({data['code']}) and took nothing."
+    refused = f"{_step(line)}: the provider refused attempt {line['attempt_no']} ({data['code']}) and took nothing"
+    return f"{refused}; {_again(data)}." if "again" in data else f"{refused}."
 
 
 def _finished(line: Line, data: Line) -> str:
@@ -89,7 +93,8 @@ def _case_closed(line: Line, data: Line) -> str:
 
 
 def _parked(line: Line, data: Line) -> str:
-    return f"{_step(line)} waits for a person: {data['why']}."
+    whom = " for a person" if data["waiting_for"] == "review" else ""
+    return f"{_step(line)} waits{whom}: {data['why']}."
 
 
 def _replaced(line: Line, data: Line) -> str:
@@ -101,7 +106,14 @@ def _alarm(line: Line, data: Line) -> str:
 
 
 def _resumed(line: Line, data: Line) -> str:
-    return f"{line['actor']} resumed the job: {data['polls']} saved ids polled now, {data['steps']} steps released."
+    ids = "1 saved id" if data["polls"] == 1 else f"{data['polls']} saved ids"
+    steps = "1 step" if data["steps"] == 1 else f"{data['steps']} steps"
+    return f"{line['actor']} resumed the job: {ids} polled now, {steps} released."
+
+
+def _frozen(line: Line, data: Line) -> str:
+    approved = f"{data['approved_by']} approved the still {data['still'][:12]}"
+    return f"{approved}; {line['actor']} froze it as a regression fixture ({data['seal'][:12]}). Nothing is published."
 
 
 def _ended(word: str) -> Callable[[Line, Line], str]:
@@ -136,6 +148,7 @@ _TELLERS: dict[str, Callable[[Line, Line], str]] = {
     "alarm.cleared": lambda line, _: f"{_step(line)}: all is well again.",
     "job.resumed": _resumed,
     "job.cancel_requested": lambda line, _: f"{line['actor']} asked to cancel; what was sent goes on to its end.",
+    "fixture.frozen": _frozen,
     "job.complete": _ended("is complete"),
     "job.incomplete": _ended("is incomplete"),
     "job.failed": _ended("has failed"),

@@ -5,6 +5,7 @@ A cell holds the next state; `=` for a repeat (harmless, recorded, changes nothi
 and no cell but those of a person's decision leads from "may be running" to "may be bought again".
 
     machine.after(state, event) -> Move(to) | Repeat() | raises ImpossibleError
+    machine.move(state, event) -> to | raises ImpossibleError, where a repeat can't be
 
 The enums give the words, the store makes its CHECK constraints from them, the state pictures in the docs are
 drawn from the tables below, and a test counts that each pair is filed.
@@ -59,6 +60,17 @@ class Machine(Generic[S, E]):
             raise ImpossibleError(f"{self.name}: {event} can't happen in {state}")
         to = self.table[state, event]
         return Repeat() if to is None else Move(to)
+
+    def move(self, state: S, event: E) -> S:
+        """Where the event leads from a state that it must lead out of.
+
+        Raises:
+            ImpossibleError: it doesn't.
+        """
+        after = self.after(state, event)
+        if isinstance(after, Repeat):
+            raise ImpossibleError(f"{self.name}: {event} leads nowhere from {state}")
+        return after.to
 
     def moves(self) -> list[tuple[S, E, S]]:
         """All moves, in the table's order; the docs draw these."""

@@ -1,8 +1,9 @@
 """Making the provider's output ours: fetch, hash, decode, measure, store; then, in one commit, deliver.
 
 Free and repeatable: whatever goes wrong here is repaired from the saved addresses, or from fresh ones under the
-saved ref, and never buys again (L8). A file that isn't what was ordered is fetched once more, because a page or
-a cut body may be weather; the same bytes a second time are the provider's word, and a person is asked.
+saved ref, and never buys again (L8). A file that isn't what was ordered is fetched once more, because a cut body may
+be weather; the same bytes a second time are the provider's word, and a person is asked. What is no media at all (a
+page of a gateway, of a login, of a storage service) is nobody's output: the address is renewed, however often.
 """
 
 from dataclasses import dataclass
@@ -120,6 +121,8 @@ async def _fetch_and_check(parts: Parts, watch: Watch, artifact: Artifact, spec:
     measures = await parts.decoder.measure(got.path, timeout_s=DECODE_TIMEOUT_S)
     if isinstance(measures, Undecodable) and measures.fault in _OUR_TROUBLE:
         return _Trouble(AlarmKind.DOWNLOAD, f"could not be checked ({measures.reason})")
+    if isinstance(measures, Undecodable) and measures.fault is DecodeFault.NOT_MEDIA:
+        return _Trouble(AlarmKind.DOWNLOAD, measures.reason, must_renew=True)  # somebody's page, not the output
     reasons = (
         [f"{each.what}: wanted {each.wanted}, found {each.found}" for each in judge(spec, measures)]
         if isinstance(measures, Measures)

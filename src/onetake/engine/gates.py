@@ -4,17 +4,22 @@ A closed account takes no submits; polling and collecting go on. A refused or mi
 minute; a model list that can't be had closes it for a while that doubles, so that a short outage costs little.
 """
 
+import structlog
+
 from onetake.domain.errors import OnetakeError, ProviderError
 from onetake.domain.states import AlarmKind
 from onetake.engine import models
 from onetake.engine.parts import Parts
 from onetake.store import alarms
+from onetake.store import models as kept_models
 
 CLOSED_S_MAX = 60.0
 """Longest pause before an account is asked again."""
 
 OUTAGE_FAILURES = 5
 """Failed questions in a row, half a minute in all, after which an outage counts as trouble and not as weather."""
+
+_log = structlog.get_logger("onetake.gates")
 
 
 class ProviderGates:
@@ -40,6 +45,10 @@ class ProviderGates:
         """Why some account is closed, if a person has to know."""
         return next(iter(self._troubles.values()), None)
 
+    async def doubt(self, provider: str) -> None:
+        """Don't believe what is kept about the account, which was refused something: ask before the next submit."""
+        await self._parts.database.write(kept_models.forget, provider)
+
     async def offered(self, provider: str) -> tuple[str, ...]:
         """The models that the account is offered; none while it is closed, so that nothing is bought."""
         if provider in self.closed():
@@ -48,6 +57,7 @@ class ProviderGates:
             found = await models.offered(self._parts, provider)
         except ProviderError as error:
             self._troubles[provider] = error
+            await self.doubt(provider)
             await self._close(provider, CLOSED_S_MAX, AlarmKind.KEY_REFUSED, error.sentence)
             return ()
         if found is None:
@@ -69,4 +79,5 @@ class ProviderGates:
     async def _close(self, provider: str, for_s: float, kind: AlarmKind, detail: str) -> None:
         self._closed_until_s[provider] = self._parts.clock.monotonic_s() + for_s
         clock = self._parts.clock
+        _log.warning("provider.closed", provider=provider, why=detail, for_s=for_s)
         await self._parts.database.write(alarms.raise_, clock, kind, provider, job_id=None, detail=detail)

@@ -44,7 +44,7 @@ def _refuse_bad_key(adapter: Adapter, result: WireResult) -> None:
     if result.answer is not None and result.answer.status in adapter.contract.poll.auth:
         raise ProviderError(
             f"{adapter.name} refuses our key (HTTP {result.answer.status}):"
-            f" check ONETAKE_PROVIDERS__{adapter.name.upper()}__API_KEY; nothing was sent."
+            f" check ONETAKE_PROVIDERS__{adapter.name.upper()}__API_KEY; nothing was bought."
         )
 
 

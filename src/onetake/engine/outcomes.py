@@ -13,10 +13,10 @@ from onetake.domain.events import AttemptEvent, CaseEvent, StepEvent
 from onetake.domain.pacing import REPEAT_BACKOFF_S_MAX, backoff_s
 from onetake.domain.states import AlarmKind, AttemptState, CaseKind, ErrorCategory, StepState, WaitReason
 from onetake.domain.wire import SendReceipt, WireResult
-from onetake.engine.settling import Fault, close_cases, fail_step, open_case
+from onetake.engine.settling import Fault, cancel_step, close_cases, fail_step, open_case
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
-from onetake.store import alarms, attempts, steps
+from onetake.store import alarms, attempts, jobs, steps
 from onetake.store.attempts import Attempt
 from onetake.store.steps import Step
 
@@ -160,9 +160,7 @@ def _refused(turn: Turn, attempt: Attempt, outcome: Refused) -> None:
     if outcome.is_later:
         _come_back(turn, attempt, "attempt.later", data, outcome.retry_after_s)
         return
-    if (
-        outcome.category is ErrorCategory.AUTH
-    ):  # about our account, not about this order: it goes on once that is mended
+    if outcome.category is ErrorCategory.AUTH:  # it speaks of our account, not of this order
         _come_back(turn, attempt, "attempt.refused", data, None)
         return
     step = steps.get(turn.tx, attempt.step_id)
@@ -183,12 +181,16 @@ def _come_back(
     pause_s = backoff_s(
         repeats, base_s=REPEAT_BASE_S, cap_s=REPEAT_BACKOFF_S_MAX, chance=chance, retry_after_s=retry_after_s
     )
+    is_unwanted = jobs.is_cancel_requested(turn.tx, step.job_id)
     is_over = repeats >= caps.count_max or now_us - since + pause_s * 1e6 > caps.elapsed_s_max * 1e6
-    turn.tell(event, attempt, step.name, {**data, "again": not is_over, "pause_s": round(pause_s, 1)})
+    told = {**data, "again": not (is_over or is_unwanted), "pause_s": round(pause_s, 1)}
+    turn.tell(event, attempt, step.name, told)
     counted = {"repeats": repeats, "repeats_since": since}
     if step.current_attempt_id != attempt.id:
         return  # superseded: a later attempt carries the step
-    if is_over:
+    if is_unwanted:
+        cancel_step(turn, step)
+    elif is_over:
         _park(turn, step, counted)
     else:
         steps.advance(turn.tx, step, StepEvent.CAME_BACK, {**counted, "not_before": now_us + round(pause_s * 1e6)})

@@ -44,4 +44,5 @@ class Parts:
         def turn(tx: Tx) -> T:
             return op(Turn(tx, self.clock, self.book, actor), *args, **kwargs)
 
+        turn.__name__ = op.__name__  # so that a database can tell what it runs
         return await self.database.write(turn)

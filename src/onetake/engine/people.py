@@ -18,19 +18,20 @@ from onetake.domain.answers import (
     poll_path,
     reading_of,
 )
-from onetake.domain.errors import BadValueError, NotAllowedError, NotFoundError, ProviderError
+from onetake.domain.errors import BadValueError, NotAllowedError, ProviderError
 from onetake.domain.events import StepEvent
 from onetake.domain.jsonvalue import shown
 from onetake.domain.states import AlarmKind, AttemptState, JobState, StepState, WaitReason
+from onetake.engine.finding import find_job
 from onetake.engine.outcomes import bind
 from onetake.engine.parts import Parts
 from onetake.engine.poller import POLL_TIMEOUT_S
 from onetake.engine.settling import cancel_waiting, close_job
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
-from onetake.store import accounts, alarms, attempts, jobs, models, steps
+from onetake.store import alarms, attempts, jobs, models, steps
 from onetake.store.attempts import Attempt
-from onetake.store.database import Row, Tx
+from onetake.store.database import Tx
 from onetake.store.steps import Step
 
 
@@ -40,18 +41,6 @@ class Resumed:
 
     polls: int
     steps: int
-
-
-def find_job(tx: Tx, name: str) -> Row:
-    """The job of that id or key.
-
-    Raises:
-        NotFoundError: there is none.
-    """
-    job = jobs.find(tx, accounts.EMBEDDED, name)
-    if job is None:
-        raise NotFoundError(f"There is no job with the id or key {name[:80]!r}.")
-    return job
 
 
 async def attach(parts: Parts, job_name: str, ref: str, *, step_name: str | None = None) -> Attempt:
@@ -173,5 +162,5 @@ def cancel(turn: Turn, job_name: str) -> JobState:
     if jobs.request_cancel(turn.tx, job["id"]):
         turn.tell("job.cancel_requested", job["id"])
     recipe = turn.recipe_of(job["id"])
-    cancel_waiting(turn, recipe, job["id"])
+    cancel_waiting(turn, job["id"])
     return close_job(turn, recipe, job["id"]) or JobState.OPEN

@@ -23,12 +23,13 @@ from onetake.domain.answers import (
 from onetake.domain.events import AttemptEvent, CaseEvent, StepEvent
 from onetake.domain.pacing import POLL_BACKOFF_S_MAX, backoff_s, poll_delay_s
 from onetake.domain.recipe import Replacement
-from onetake.domain.states import AlarmKind, CaseKind, ErrorCategory
+from onetake.domain.states import FINAL_ATTEMPT, AlarmKind, CaseKind, ErrorCategory
 from onetake.engine.parts import Parts
 from onetake.engine.schedule import Watch
 from onetake.engine.settling import Fault, close_cases, fail_step, open_case
 from onetake.engine.turn import Turn
-from onetake.store import alarms, artifacts, attempts, leases, steps
+from onetake.store import alarms, artifacts, attempts, jobs, leases, steps
+from onetake.store.attempts import Attempt
 from onetake.store.leases import Watched
 from onetake.store.steps import Step
 
@@ -72,21 +73,15 @@ async def poll(parts: Parts, watch: Watch) -> Visit:
 
 async def _follow(parts: Parts, watch: Watch, reading: Reading) -> Visit:
     interval_s = parts.adapters[watch.held.provider].settings.poll_interval_s
-    if not isinstance(reading, NoAddresses):
-        watch.empty = 0
-    if not isinstance(reading, Missing):
-        watch.missing = 0
+    _count(watch, reading)
     match reading:
         case Working() | Unlisted():
-            watch.failures = 0
             await _still_working(parts, watch, reading)
             return Again(poll_delay_s(interval_s, chance=parts.clock.uniform(0, 1)))
         case Finished():
-            watch.failures = 0
             return await _finished(parts, watch, reading)
         case Died():
-            await parts.act(watch.held.worker_id, record_death, watch.held, reading)
-            return Over()
+            return await _died(parts, watch, reading)
         case NoAddresses():
             watch.empty += 1
             await _no_addresses(parts, watch)
@@ -104,6 +99,17 @@ async def _follow(parts: Parts, watch: Watch, reading: Reading) -> Visit:
             return _backed_off(parts, watch, reading.retry_after_s)
         case _:  # pragma: no cover
             assert_never(reading)
+
+
+def _count(watch: Watch, reading: Reading) -> None:
+    """Begin anew what is counted in a row and was interrupted by this answer."""
+    if not isinstance(reading, NoAddresses):
+        watch.empty = 0
+    if not isinstance(reading, Missing):
+        watch.missing = 0
+    is_good = isinstance(reading, Working | Unlisted) or (isinstance(reading, Finished) and not watch.must_renew)
+    if is_good:  # a renewed address is not: only a file that came ends the collector's failures
+        watch.failures = 0
 
 
 def _backed_off(parts: Parts, watch: Watch, retry_after_s: float | None) -> Again:
@@ -128,10 +134,11 @@ async def _still_working(parts: Parts, watch: Watch, reading: Working | Unlisted
     if reading.is_queued != held.is_queued:
         await parts.database.write(attempts.note_queued, held.attempt_id, held.token, is_queued=reading.is_queued)
         watch.held = replace(held, is_queued=reading.is_queued)
-    if not await _check_deadline(parts, watch) and held.has_alarms:
-        await parts.act(held.worker_id, clear_alarms, held)
+    is_late = await _check_deadline(parts, watch)
+    if watch.held.has_alarms:
+        await parts.act(held.worker_id, clear_alarms, held, is_late=is_late)
         watch.held = replace(watch.held, has_alarms=False)
-        watch.raised.clear()
+        watch.raised &= {AlarmKind.DEADLINE}
 
 
 async def _check_deadline(parts: Parts, watch: Watch) -> bool:
@@ -166,6 +173,15 @@ async def _missing(parts: Parts, watch: Watch) -> None:
         await parts.act(watch.held.worker_id, record_case, watch.held, CaseKind.MISSING_TASK, facts)
 
 
+async def _died(parts: Parts, watch: Watch, reading: Died) -> Visit:
+    """End the attempt; one whose outputs were named already stays, and a person hears of the contradiction."""
+    if await parts.act(watch.held.worker_id, record_death, watch.held, reading):
+        return Over()
+    detail = f"the provider said finished, and now says failed ({reading.code}); its files are asked for on"
+    await _alarm(parts, watch, AlarmKind.DOWNLOAD, detail)
+    return _backed_off(parts, watch, None)
+
+
 async def _finished(parts: Parts, watch: Watch, reading: Finished) -> Visit:
     """Save the addresses before anything is fetched; fresh ones replace dead ones."""
     is_renewed = await parts.act(watch.held.worker_id, record_finished, watch.held, reading.addresses)
@@ -193,11 +209,14 @@ def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...]) -> bo
     return changed > 0
 
 
-def record_death(turn: Turn, held: Watched, died: Died) -> None:
-    """The provider's final word is failed: the attempt ends; the step by the recipe's replacement rule."""
+def record_death(turn: Turn, held: Watched, died: Died) -> bool:
+    """The provider's final word is failed: the attempt ends; the step by the recipe's replacement rule.
+
+    False if the attempt goes on all the same, because the provider had named its outputs before.
+    """
     attempt = attempts.get(turn.tx, held.attempt_id)
     if attempt.token != held.token:
-        return
+        return True
     changes = {
         "charged": died.charged,
         "error_category": ErrorCategory.PROVIDER,
@@ -205,16 +224,21 @@ def record_death(turn: Turn, held: Watched, died: Died) -> None:
         "error_message": turn.quiet(held.job_id, died.message),
     }
     if attempts.advance(turn.tx, attempt, AttemptEvent.DIED, changes) is None:
-        return
+        return attempt.state in FINAL_ATTEMPT
     step = steps.get(turn.tx, held.step_id)
     alarms.clear(turn.tx, attempt.id)
     turn.tell("attempt.failed", attempt, step.name, {"code": died.code, "charged": died.charged})
     for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
         close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider says that it failed")
-    if step.current_attempt_id != attempt.id:
-        return  # superseded: a later attempt carries the step
-    rule = turn.recipe_of(held.job_id).step(step.name).replacement
-    if rule is not None and died.is_moderation is False and _permits(rule, step):
+    if step.current_attempt_id == attempt.id:  # else superseded: a later attempt carries the step
+        _end_step(turn, step, attempt, died)
+    return True
+
+
+def _end_step(turn: Turn, step: Step, attempt: Attempt, died: Died) -> None:
+    rule = turn.recipe_of(step.job_id).step(step.name).replacement
+    is_wanted = not died.is_moderation and not jobs.is_cancel_requested(turn.tx, step.job_id)
+    if rule is not None and is_wanted and _permits(rule, step):
         steps.advance(turn.tx, step, StepEvent.CAME_BACK, {"replacements": step.replacements + 1})
         data = {"reason": "provider_failed", "n": step.replacements + 1, "of": rule.count_max}
         turn.tell("step.replaced", attempt, step.name, data)
@@ -227,23 +251,30 @@ def _permits(rule: Replacement, step: Step) -> bool:
     return "provider_failed" in rule.reasons and step.replacements < rule.count_max
 
 
-def clear_alarms(turn: Turn, held: Watched) -> None:
-    """It does well again."""
-    if alarms.clear(turn.tx, held.attempt_id):
-        turn.tell("alarm.cleared", held.job_id, steps.get(turn.tx, held.step_id).name)
+def clear_alarms(turn: Turn, held: Watched, *, is_late: bool) -> None:
+    """It does well again; that it is late stays said."""
     attempt = attempts.get(turn.tx, held.attempt_id)
+    if attempt.token != held.token:
+        return
+    kinds = [kind for kind in AlarmKind if not (is_late and kind is AlarmKind.DEADLINE)]
+    if alarms.clear(turn.tx, held.attempt_id, *kinds):
+        turn.tell("alarm.cleared", held.job_id, steps.get(turn.tx, held.step_id).name)
     for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
         close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider works on it")
 
 
 def record_alarm(turn: Turn, held: Watched, kind: AlarmKind, detail: str) -> None:
-    """Raise the alarm, once."""
+    """Raise the alarm, once, if the lease still stands."""
+    if attempts.get(turn.tx, held.attempt_id).token != held.token:
+        return
     if alarms.raise_(turn.tx, turn.clock, kind, held.attempt_id, job_id=held.job_id, detail=detail):
         step = steps.get(turn.tx, held.step_id)
         turn.tell("alarm.raised", held.job_id, step.name, {"kind": kind, "detail": detail})
 
 
 def record_case(turn: Turn, held: Watched, kind: CaseKind, facts: dict[str, object]) -> None:
-    """Ask a person; polling goes on."""
+    """Ask a person, if the lease still stands; polling goes on."""
     attempt = attempts.get(turn.tx, held.attempt_id)
+    if attempt.token != held.token:
+        return
     open_case(turn, kind, attempt, steps.get(turn.tx, held.step_id).name, facts)

@@ -28,6 +28,11 @@ from onetake.store.attempts import Attempt
 from onetake.store.database import Row
 from onetake.store.steps import Step
 
+_SHORT = {
+    "error_category": ErrorCategory.NO_OUTPUT,
+    "error_code": "outputs_missing",
+    "error_message": "the provider finished with fewer outputs than were ordered",
+}
 _MANIFEST = ("step", "output", "ordinal", "digest", "media_type", "size_bytes", "measures")
 
 
@@ -80,7 +85,9 @@ def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | N
 
     None if another writer was first, or the step had ended without this attempt.
     """
-    if attempts.advance(turn.tx, attempt, AttemptEvent.DELIVERED, {"charged": "yes"}) is None:
+    missing = _missing(turn, attempt, files)
+    changes = {"charged": "yes", **(_SHORT if missing else {})}
+    if attempts.advance(turn.tx, attempt, AttemptEvent.DELIVERED, changes) is None:
         return None
     alarms.clear(turn.tx, attempt.id)
     step = steps.get(turn.tx, attempt.step_id)
@@ -96,9 +103,18 @@ def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | N
     _release(turn, step, "missing from what was delivered")
     turn.tell("step.complete", step)
     recipe = turn.recipe_of(attempt.job_id)
+    if missing:
+        cancel_waiting(turn, attempt.job_id, _doomed(recipe, _heirs(recipe, step.name, missing)))
     open_gates(turn, recipe, attempt.job_id)
-    close_job(turn, recipe, attempt.job_id)
+    close_job(turn, recipe, attempt.job_id, category=ErrorCategory.NO_OUTPUT if missing else "")
     return state
+
+
+def _missing(turn: Turn, attempt: Attempt, files: list[Checked]) -> set[str]:
+    """The outputs of the attempt's step that stay missing once these files fill theirs."""
+    found = {file.ordinal for file in files}
+    outputs = artifacts.list_expected(turn.tx, step_id=attempt.step_id)
+    return {output.name for output in outputs if output.artifact_id is None and output.ordinal not in found}
 
 
 def fill(turn: Turn, attempt: Attempt, files: list[Checked]) -> int:
@@ -142,30 +158,54 @@ def fail_step(turn: Turn, step: Step, attempt: Attempt, fault: Fault) -> None:
     else:
         open_case(turn, CaseKind.CHARGE, attempt, step.name, {"charged": fault.charged})
     recipe = turn.recipe_of(step.job_id)
-    cancel_waiting(turn, recipe, step.job_id, behind=step.name)
+    cancel_waiting(turn, step.job_id, _doomed(recipe, _behind(recipe, {step.name})))
     close_job(turn, recipe, step.job_id, category=fault.category)
 
 
-def cancel_waiting(turn: Turn, recipe: Recipe, job_id: str, *, behind: str | None = None) -> None:
-    """Cancel steps that have not been sent: all of them, or, in a job that may end incomplete, those behind one."""
-    doomed = _behind(recipe, behind) if behind and recipe.partial == "incomplete" else None
+def cancel_waiting(turn: Turn, job_id: str, doomed: set[str] | None = None) -> None:
+    """Cancel steps that have not been sent: all of them, or those that are doomed."""
     for step in steps.list_of_job(turn.tx, job_id):
         if step.state not in (StepState.WAITING, StepState.READY) or (doomed is not None and step.name not in doomed):
             continue
         if any(attempt.state not in FINAL_ATTEMPT for attempt in attempts.list_of_step(turn.tx, step.id)):
             continue  # an earlier buy of this step is still in doubt or running
-        if steps.advance(turn.tx, step, StepEvent.CANCELLED):
-            _release(turn, step, "cancelled before it was sent")
-            turn.tell("step.cancelled", step)
+        _cancel(turn, step)
 
 
-def _behind(recipe: Recipe, name: str) -> set[str]:
-    """The steps that need this one, directly or through others."""
-    found = {name}
+def cancel_step(turn: Turn, step: Step) -> None:
+    """Cancel a step whose send came to nothing after its job was asked to cancel; the job closed if that was all."""
+    _cancel(turn, step)
+    close_job(turn, turn.recipe_of(step.job_id), step.job_id)
+
+
+def _cancel(turn: Turn, step: Step) -> None:
+    if steps.advance(turn.tx, step, StepEvent.CANCELLED):
+        _release(turn, step, "cancelled before it was sent")
+        turn.tell("step.cancelled", step)
+
+
+def _doomed(recipe: Recipe, lost: set[str]) -> set[str] | None:
+    """The steps not to be bought any more when these can't be; None for all: the job will be called failed."""
+    return lost if recipe.partial == "incomplete" else None
+
+
+def _heirs(recipe: Recipe, name: str, missing: set[str]) -> set[str]:
+    """The steps that were to be handed a missing output of a step, and all behind them."""
+    heirs = {
+        step.name
+        for step in recipe.steps
+        if any(handoff.step == name and handoff.output in missing for handoff in step.handoffs)
+    }
+    return heirs | _behind(recipe, heirs)
+
+
+def _behind(recipe: Recipe, names: set[str]) -> set[str]:
+    """The steps that need one of these, directly or through others."""
+    found = set(names)
     for step in recipe.steps * len(recipe.steps):
         if found.intersection(step.needs):
             found.add(step.name)
-    return found - {name}
+    return found - names
 
 
 def close_job(turn: Turn, recipe: Recipe, job_id: str, *, category: str = "") -> JobState | None:
@@ -188,9 +228,9 @@ def _ending(job: Row, standing: list[Step], recipe: Recipe) -> JobEvent:
         return JobEvent.COMPLETED
     if job["filled"] and recipe.partial == "incomplete":
         return JobEvent.FELL_SHORT
-    is_cancelled = any(step.state is StepState.CANCELLED for step in standing)
+    is_asked = job["cancel_requested_at"] is not None  # else steps were cancelled because another fell short
     is_failed = any(step.state is StepState.FAILED for step in standing)
-    return JobEvent.CANCELLED if is_cancelled and not is_failed else JobEvent.FAILED
+    return JobEvent.CANCELLED if is_asked and not is_failed else JobEvent.FAILED
 
 
 def _seal(turn: Turn, job: Row) -> None:

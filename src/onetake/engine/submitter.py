@@ -10,8 +10,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import structlog
+
 from onetake.clock import new_id
-from onetake.domain.answers import Outcome, outcome_of
+from onetake.domain.answers import Accepted, Outcome, outcome_of
 from onetake.domain.errors import DatabaseError
 from onetake.domain.events import StepEvent
 from onetake.domain.states import AttemptState
@@ -30,6 +32,8 @@ LEASE_MARGIN_S = 5.0
 
 RECORD_PAUSE_S = 1.0
 """Between tries to record an answer while the database can't be written."""
+
+_log = structlog.get_logger("onetake.submitter")
 
 _RUNNING = (AttemptState.PROCESSING, AttemptState.COLLECTING)
 
@@ -141,8 +145,11 @@ async def submit(
     while True:
         try:
             await parts.act(worker_id, record_outcome, adapter, claimed.attempt_id, outcome, result)
-        except DatabaseError:
-            # The answer is in hand and must not be lost: tried until it is written or the worker has to go.
+        except DatabaseError as error:
+            # The answer is in hand and must not be lost: tried until it is written or the worker has to go. Whoever
+            # reads the log can attach the id then.
+            ref = outcome.ref if isinstance(outcome, Accepted) else None
+            _log.error("answer.not_recorded", attempt=claimed.attempt_id, ref=ref, error=error.sentence)
             if give_up.is_set():
                 raise
             await clock.sleep(RECORD_PAUSE_S)

@@ -53,6 +53,11 @@ class Watcher:
         self._schedule.add(watch, clock.monotonic_s() + wait_s)
         self._changed.set()
 
+    def knows(self, attempt_id: str, token: int) -> bool:
+        """Whether the attempt is watched under this lease."""
+        watch = self._latest.get(attempt_id)
+        return watch is not None and watch.held.token == token
+
     async def leave(self) -> None:
         """Stop the visits under way: polls and downloads are free to repeat, from saved ids."""
         visits = list(self._visiting)
@@ -79,7 +84,7 @@ class Watcher:
     async def _pause(self, stop: asyncio.Event) -> None:
         """Wait until the next one is due, something is added, or the worker stops."""
         due_s = self._schedule.next_due_s()
-        wait_s = 1.0 if due_s is None else min(1.0, max(0.0, due_s - self._parts.clock.monotonic_s()))
+        wait_s = LONG_WAIT_S if due_s is None else max(0.0, due_s - self._parts.clock.monotonic_s())
         self._changed.clear()
         await first_of(wait_s, self._parts, self._changed, stop)
 
@@ -96,8 +101,10 @@ class Watcher:
             except Exception:  # noqa: BLE001 - a bug: one attempt's trouble must not end the others; it is visited again
                 visit = Again(self._wait_s(watch))
                 _log.exception("visit.broke", attempt=watch.held.attempt_id)
+        if self._latest.get(watch.held.attempt_id) is not watch:
+            return  # leased anew meanwhile: the newer watch goes on
         if isinstance(visit, Over):
-            self._latest.pop(watch.held.attempt_id, None)
+            del self._latest[watch.held.attempt_id]
         else:
             self._schedule.add(watch, self._parts.clock.monotonic_s() + visit.after_s)
             self._changed.set()

@@ -8,6 +8,7 @@ ends with the worker, so another one takes over at once.
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import structlog
 
@@ -24,14 +25,11 @@ from onetake.engine.watcher import Watcher, first_of
 from onetake.store import leases, views, workers
 from onetake.store.steps import Step
 
-TICK_S = 0.5
-"""How often a worker looks for what other processes made ready; what it makes ready itself it sees at once."""
-
-SWEEP_S = 1.0
-"""How often a worker looks for what dead ones left."""
-
 UNSENT_MAX = 4
 """Claims that have not begun to send: few, so that a crash leaves few that might have been sent and weren't."""
+
+RENEWALS = 3
+"""In a lease's length: two may fail or come late before it is lost. When all fail, `--until-idle` gives up."""
 
 DATABASE_FAILURES_MAX = 10
 """Failed looks in a row, half a second apart, after which `--until-idle` gives up on the database."""
@@ -42,23 +40,36 @@ LEFTOVER_AGE_S = 3600.0
 _log = structlog.get_logger("onetake.worker")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a worker looks for what nobody tells it, in seconds.
+
+    Attributes:
+        ready_s: what other processes made ready; what it makes ready itself it sees at once.
+        sweep_s: what dead ones left.
+    """
+
+    ready_s: float = 0.5
+    sweep_s: float = 1.0
+
+
 class Worker:
     """One worker of this process."""
 
-    def __init__(self, parts: Parts, *, name: str) -> None:
-        self._parts, self._name = parts, name
+    def __init__(self, parts: Parts, *, name: str, pace: Pace | None = None) -> None:
+        self._parts, self._name, self._pace = parts, name, pace or Pace()
         self._id = ""
         self._submits: set[asyncio.Task[None]] = set()
         self._unsent: set[str] = set()
         self._gates = ProviderGates(parts)
-        self._refused: set[str] = set()
         self._trouble: DatabaseError | None = None
+        self._is_unsure = False  # the database failed: some lease may be ours without our knowing
         self._give_up = asyncio.Event()
 
     @property
     def trouble(self) -> OnetakeError | None:
         """Why nothing can be sent: a key is missing or refused, or the database is gone; None while all is well."""
-        return self._trouble
+        return self._trouble or self._gates.trouble
 
     async def run(self, stop: asyncio.Event, *, until_idle: bool = False) -> None:
         """Work until told to stop, or until nothing remains but persons and long waits.
@@ -86,40 +97,63 @@ class Worker:
             await self._parts.database.write(workers.stop, self._id)
         except DatabaseError as error:  # the lease then runs out by itself
             _log.warning("lease.not_ended", worker=self._id, error=error.sentence)
-        trouble = self._trouble or self._gates.trouble
-        if until_idle and trouble is not None:
-            raise trouble
+        if until_idle and self.trouble is not None:
+            raise self.trouble
 
     async def _register(self) -> None:
-        self._id = new_id("wrk", self._parts.clock)
-        lease_us = round(self._parts.settings.worker.lease_s * 1e6)
-        await self._parts.database.write(workers.insert, self._id, self._name, lease_us=lease_us)
+        worker_id, lease_us = new_id("wrk", self._parts.clock), round(self._parts.settings.worker.lease_s * 1e6)
+        await self._parts.database.write(workers.insert, worker_id, self._name, lease_us=lease_us)
+        self._id = worker_id  # not before its row is there: other loops write with it meanwhile
 
     async def _renew(self, stop: asyncio.Event, watcher: Watcher) -> None:
-        """Renew the lease three times in its length. One that ran out is not revived: start again with a new one."""
-        lease_s = self._parts.settings.worker.lease_s
+        """Renew the lease some times in its length. One that ran out is not revived: start again with a new one."""
+        lease_s, failures = self._parts.settings.worker.lease_s, 0
         while not stop.is_set():
-            await first_of(lease_s / 3, self._parts, stop)
+            await first_of(lease_s / RENEWALS, self._parts, stop)
             try:
                 stands = await self._parts.database.write(workers.renew, self._id, lease_us=round(lease_s * 1e6))
                 if not stands:
                     _log.warning("lease.lost", worker=self._id)
                     watcher.forget()
                     await self._register()
+                failures, self._trouble = 0, None
             except DatabaseError as error:
+                failures += 1
                 _log.error("lease.not_renewed", worker=self._id, error=error.sentence)
+                if failures >= RENEWALS:  # the lease ran out meanwhile
+                    self._trouble = error
 
     async def _sweep(self, stop: asyncio.Event, watcher: Watcher) -> None:
         while not stop.is_set():
             try:
+                if self._is_unsure:
+                    await self._recollect(watcher)
                 while await self._parts.database.read(leases.is_any_orphan, self._id):
                     taken = await self._parts.act(self._id, recovery.sweep)
                     for held in taken:
                         watcher.add(held, is_resumed=True)
                 await renew_all(self._parts, self._id)
             except OnetakeError as error:
+                self._is_unsure = True
                 _log.error("sweep.failed", error=error.sentence)
-            await first_of(SWEEP_S, self._parts, stop)
+            await first_of(self._pace.sweep_s, self._parts, stop)
+
+    async def _recollect(self, watcher: Watcher) -> None:
+        """Watch what the database says is ours and we don't know of: the answer to a commit may have been lost."""
+        self._is_unsure = False
+        for attempt_id, token in (await self._parts.database.read(leases.tokens_held, self._id)).items():
+            if not watcher.knows(attempt_id, token):
+                await self._watch(attempt_id, watcher, is_resumed=True)
+
+    async def _watch(self, attempt_id: str, watcher: Watcher, *, is_resumed: bool) -> None:
+        try:
+            held = await self._parts.database.read(leases.find_held, attempt_id, self._id)
+        except DatabaseError as error:
+            self._is_unsure = True
+            _log.error("attempt.not_watched", attempt=attempt_id, error=error.sentence)
+            return
+        if held is not None:
+            watcher.add(held, is_resumed=is_resumed)
 
     async def _claim(
         self, stop: asyncio.Event, tasks: asyncio.TaskGroup, watcher: Watcher, *, until_idle: bool
@@ -129,8 +163,8 @@ class Worker:
         while not stop.is_set():
             parts.wake.clear()
             try:
-                claimed = await self._claim_some()
-                if until_idle and not claimed and not self._submits and await self._is_idle():
+                claimed = await self._claim_some(stop)
+                if until_idle and not claimed and (self._trouble or (not self._submits and await self._is_idle())):
                     return
                 failures = 0
             except DatabaseError as error:
@@ -146,13 +180,13 @@ class Worker:
                 self._submits.add(task)
                 task.add_done_callback(self._landed)
             if not claimed:
-                await first_of(TICK_S, parts, parts.wake, stop)
+                await first_of(self._pace.ready_s, parts, parts.wake, stop)
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._submits.discard(task)
         self._parts.wake.set()
 
-    async def _claim_some(self) -> list[submitter.Claim]:
+    async def _claim_some(self, stop: asyncio.Event) -> list[submitter.Claim]:
         parts = self._parts
         free = min(parts.settings.worker.concurrency - len(self._submits), UNSENT_MAX - len(self._unsent))
         if free <= 0:
@@ -161,7 +195,7 @@ class Worker:
         offered = {provider: await self._gates.offered(provider) for provider in {step.provider for step in ready}}
         if unoffered := [step for step in ready if _is_unoffered(step, offered)]:
             await parts.act(self._id, park_unoffered, unoffered)
-        if not any(step.model in offered[step.provider] for step in ready):
+        if stop.is_set() or not any(step.model in offered[step.provider] for step in ready):
             return []
         market = submitter.Market(
             adapters=parts.adapters, offered=offered, limit=free, started_s=parts.clock.monotonic_s()
@@ -178,6 +212,8 @@ class Worker:
                 give_up=self._give_up,
                 on_sending=lambda: self._sending(claimed.attempt_id),
             )
+            if isinstance(outcome, Refused) and outcome.category is ErrorCategory.AUTH:
+                await self._gates.doubt(claimed.provider)
         except Exception:  # noqa: BLE001 - see below
             # Stopping without a database, or a bug: one attempt's trouble must not end the others. Its own lease
             # runs out, and a sweep names it unknown.
@@ -186,12 +222,8 @@ class Worker:
         finally:
             self._unsent.discard(claimed.attempt_id)
         if isinstance(outcome, Accepted):
-            held = await parts.database.read(leases.find_held, claimed.attempt_id, self._id)
-            if held is not None:
-                watcher.add(held, is_resumed=False)
+            await self._watch(claimed.attempt_id, watcher, is_resumed=False)
         elif isinstance(outcome, NotSent | Refused):
-            if isinstance(outcome, Refused) and outcome.category is ErrorCategory.AUTH:
-                self._refused.add(claimed.provider)  # the next claim asks about our key first, for free
             parts.wake.set()
 
     def _sending(self, attempt_id: str) -> None:

@@ -109,9 +109,7 @@ class FolderBlobs:
         Raises:
             ValueError: not a SHA-256 in lower-case hex.
         """
-        if not _DIGEST.fullmatch(digest):
-            raise ValueError("not a SHA-256 in hex")
-        return self._blobs / digest[:2] / digest[2:]
+        return blob_path(self._root, digest)
 
     async def local(self, digest: str) -> Path:
         """The file with the bytes of this digest; to read, not to change or remove.
@@ -164,6 +162,17 @@ class FolderBlobs:
                         path.unlink()
                         swept += 1
         return swept
+
+
+def blob_path(root: Path, digest: str) -> Path:
+    """Where the bytes of a digest are below a store's folder, or would be.
+
+    Raises:
+        ValueError: not a SHA-256 in lower-case hex.
+    """
+    if not _DIGEST.fullmatch(digest):
+        raise ValueError("not a SHA-256 in hex")
+    return root / "sha256" / digest[:2] / digest[2:]
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """The decoding child: reads one request a line, decodes that file whole, answers with one line.
 
-    -> {"path": "...", "cpu_s": 31}
-    <- {"kind": "image", "media_type": "image/png", ...}       the fields of `Measures`
+    -> {"path": "...", "cpu_s": 31, "wanted": "measures"}
+    <- {"kind": "image", "media_type": "image/png", ...}       the fields of `Measures`, or of `Pixels` where wanted
     <- {"fault": "not_media", "reason": "..."}                 the fields of `Undecodable`
 
 The first line it writes is "ready". Decoders are a million lines of C that read bytes from strangers, so they run
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from onetake.domain.outputs import Measures
-from onetake.media.findings import MEMORY_BYTES_MAX, VIDEO_HINT, DecodeFault, Undecodable, UndecodableError
-from onetake.media.images import measure_image
+from onetake.media.findings import MEMORY_BYTES_MAX, VIDEO_HINT, DecodeFault, Pixels, Undecodable, UndecodableError
+from onetake.media.images import measure_image, pixels_of
 from onetake.media.sniff import HEAD_BYTES, likeness_of, media_type_of
 
 _OPEN_FILES_MAX = 32  # four pipes and the file; the rest is room for libraries that load others
@@ -35,14 +35,15 @@ def main() -> None:
     for line in sys.stdin.buffer:
         request = json.loads(line)
         _limit_processor(request["cpu_s"])
-        _say(answers, dataclasses.asdict(examine(Path(request["path"]))))
+        found = examine(Path(request["path"]), wanted=request["wanted"])
+        _say(answers, dataclasses.asdict(found))
 
 
-def examine(path: Path) -> Measures | Undecodable:
+def examine(path: Path, *, wanted: str = "measures") -> Measures | Pixels | Undecodable:
     """What decoding the whole file found. Its kind comes from its bytes, never from its name."""
     try:
         with path.open("rb") as file:
-            return _measure(file)
+            return pixels_of(file) if wanted == "pixels" else _measure(file)
     except UndecodableError as error:
         return error.finding
     except MemoryError:

@@ -14,16 +14,16 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pydantic
 
 import onetake
 from onetake.domain.errors import MediaError, StorageError
 from onetake.domain.outputs import Measures
-from onetake.media.findings import VIDEO_HINT, DecodeFault, Undecodable
+from onetake.media.findings import VIDEO_HINT, DecodeFault, Pixels, Undecodable
 
-__all__ = ["VIDEO_HINT", "DecodeFault", "Decoder", "Undecodable", "can_decode", "video_available"]
+__all__ = ["VIDEO_HINT", "DecodeFault", "Decoder", "Pixels", "Undecodable", "can_decode", "video_available"]
 
 _FILES_PER_CHILD = 1000
 """A leak of 100 KB a file in some decoder would cost 100 MB at most, and what a hostile file might have planted ends
@@ -42,7 +42,10 @@ _COMMAND = (sys.executable, "-I", "-X", "utf8", "-c", _BOOT, str(Path(onetake.__
 # Where libraries lie on unusual systems, and what Windows needs to start anything; never credentials.
 _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
-_FOUND: pydantic.TypeAdapter[Measures | Undecodable] = pydantic.TypeAdapter(Measures | Undecodable)
+_FOUND: dict[str, pydantic.TypeAdapter[Any]] = {
+    "measures": pydantic.TypeAdapter(Measures | Undecodable),
+    "pixels": pydantic.TypeAdapter(Pixels | Undecodable),
+}
 
 
 def video_available() -> bool:
@@ -84,12 +87,26 @@ class Decoder:
             MediaError: no child can be started, or the file is a clip and PyAV is missing or broken.
             StorageError: the file is not there or can't be read.
         """
+        found = await self._ask(path, "measures", timeout_s)
+        return cast(Measures | Undecodable, found)
+
+    async def pixels(self, path: Path, *, timeout_s: float) -> Pixels | Undecodable:
+        """What a still picture shows, as a digest of its pixels.
+
+        Raises:
+            MediaError: no child can be started.
+            StorageError: the file is not there or can't be read.
+        """
+        found = await self._ask(path, "pixels", timeout_s)
+        return cast(Pixels | Undecodable, found)
+
+    async def _ask(self, path: Path, wanted: str, timeout_s: float) -> Measures | Pixels | Undecodable:
         child = await self._idle.get()
         try:
             try:
-                found = await child.ask(path, timeout_s)
+                found = await child.ask(path, wanted, timeout_s)
             except _DiedError:
-                found = await child.ask(path, timeout_s)
+                found = await child.ask(path, wanted, timeout_s)
         except _DiedError:
             return Undecodable(fault=DecodeFault.CRASH, reason="the decoder died on this file, twice")
         finally:
@@ -102,7 +119,7 @@ class Decoder:
             await child.stop()
 
 
-def _delivered(found: Measures | Undecodable) -> Measures | Undecodable:
+def _delivered(found: Measures | Pixels | Undecodable) -> Measures | Pixels | Undecodable:
     match found:
         case Undecodable(fault=DecodeFault.NO_DECODER):
             raise MediaError(found.reason)
@@ -124,7 +141,7 @@ class _Child:
         self._process: Process | None = None
         self._files = 0
 
-    async def ask(self, path: Path, timeout_s: float) -> Measures | Undecodable:
+    async def ask(self, path: Path, wanted: str, timeout_s: float) -> Measures | Pixels | Undecodable:
         """The child's answer about one file; whatever goes wrong or is cancelled, no answer is left in the pipe.
 
         Raises:
@@ -136,7 +153,8 @@ class _Child:
         is_answered = False
         try:
             async with asyncio.timeout(timeout_s):
-                found = _FOUND.validate_json(await _exchange(process, _request(path, timeout_s)))
+                answer = await _exchange(process, _request(path, wanted, timeout_s))
+                found: Measures | Pixels | Undecodable = _FOUND[wanted].validate_json(answer)
             is_answered = True
         except TimeoutError:
             return Undecodable(fault=DecodeFault.TIMEOUT, reason=f"decoding took longer than {timeout_s:g} s")
@@ -183,8 +201,8 @@ async def _start(command: Sequence[str]) -> Process:
     return process
 
 
-def _request(path: Path, timeout_s: float) -> bytes:
-    request = {"path": str(path.absolute()), "cpu_s": math.ceil(timeout_s) + _CPU_MARGIN_S}
+def _request(path: Path, wanted: str, timeout_s: float) -> bytes:
+    request = {"path": str(path.absolute()), "cpu_s": math.ceil(timeout_s) + _CPU_MARGIN_S, "wanted": wanted}
     return json.dumps(request).encode() + b"\n"
 
 

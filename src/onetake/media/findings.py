@@ -41,6 +41,20 @@ class Undecodable:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pixels:
+    """What a still picture shows, whatever it is wrapped in.
+
+    Attributes:
+        sha256: over the line `RGB WIDTHxHEIGHT` and a line feed, then three bytes for each pixel, row by row from the
+            top; turned upright by its EXIF orientation, without transparency, colour profiles ignored.
+    """
+
+    width_px: int
+    height_px: int
+    sha256: str
+
+
 class UndecodableError(Exception):
     """Carries an `Undecodable` from a measuring function to the child's loop; never leaves the child."""
 

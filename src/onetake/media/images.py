@@ -1,12 +1,14 @@
 """Measures of a still picture: every byte decoded by Pillow. Runs in the decoding child only."""
 
+import hashlib
 import warnings
-from typing import BinaryIO
+from collections.abc import Callable
+from typing import BinaryIO, TypeVar
 
-from PIL import Image, JpegImagePlugin, PngImagePlugin, UnidentifiedImageError, WebPImagePlugin
+from PIL import Image, ImageOps, JpegImagePlugin, PngImagePlugin, UnidentifiedImageError, WebPImagePlugin
 
 from onetake.domain.outputs import Measures
-from onetake.media.findings import PIXELS_MAX, DecodeFault, UndecodableError
+from onetake.media.findings import PIXELS_MAX, DecodeFault, Pixels, UndecodableError
 
 _FORMATS = (
     PngImagePlugin.PngImageFile.format,
@@ -14,6 +16,7 @@ _FORMATS = (
     WebPImagePlugin.WebPImageFile.format,
 )
 _ORIENTATION = 0x0112  # EXIF 2.32, table 4; 5 to 8 lie on their side
+T = TypeVar("T")
 _BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 
 Image.MAX_IMAGE_PIXELS = PIXELS_MAX
@@ -27,8 +30,22 @@ def measure_image(file: BinaryIO, *, media_type: str, size_bytes: int) -> Measur
         UndecodableError: it claims too many pixels, or Pillow can't decode all of it.
         OSError: the file could not be read.
     """
+    return _guarded(lambda: _decode(file, media_type, size_bytes))
+
+
+def pixels_of(file: BinaryIO) -> Pixels:
+    """What a PNG, JPEG or WebP file shows; of an animation, its first picture.
+
+    Raises:
+        UndecodableError: it claims too many pixels, or Pillow can't decode it.
+        OSError: the file could not be read.
+    """
+    return _guarded(lambda: _pixels(file))
+
+
+def _guarded(decode: Callable[[], T]) -> T:
     try:
-        return _decode(file, media_type, size_bytes)
+        return decode()
     except _BOMBS as error:
         raise UndecodableError(DecodeFault.TOO_LARGE, f"the picture has more than {PIXELS_MAX} pixels") from error
     except UnidentifiedImageError as error:  # its own text holds the path
@@ -61,6 +78,13 @@ def _decode(file: BinaryIO, media_type: str, size_bytes: int) -> Measures:
         frames=frames,
         pixel_format=image.mode,
     )
+
+
+def _pixels(file: BinaryIO) -> Pixels:
+    picture = ImageOps.exif_transpose(Image.open(file, formats=_FORMATS)).convert("RGB")
+    digest = hashlib.sha256(f"RGB {picture.width}x{picture.height}\n".encode())
+    digest.update(picture.tobytes())
+    return Pixels(width_px=picture.width, height_px=picture.height, sha256=digest.hexdigest())
 
 
 def _lies_on_its_side(image: Image.Image) -> bool:

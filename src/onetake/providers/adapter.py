@@ -4,42 +4,24 @@ The wire of a provider that is described by its contract alone needs no code of 
 """
 
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 
 from onetake.config import ProviderSettings
 from onetake.domain import answers
 from onetake.domain.canonical import to_wire_json
-from onetake.domain.contract import Contract, parse_contract
-from onetake.domain.errors import ProviderError, RecipeError
+from onetake.domain.contract import Contract
+from onetake.domain.errors import ProviderError
 from onetake.domain.jsonvalue import Json
 from onetake.domain.wire import WireRequest
+from onetake.providers.catalogue import list_contracts, load_contract
 from onetake.providers.transport import Credential
+
+__all__ = ["DEFAULT_ORIGINS", "Adapter", "list_contracts", "load_contract"]
 
 _JSON = (("Content-Type", "application/json"), ("Accept", "application/json"))
 _ASK = (("Accept", "application/json"),)
 
 DEFAULT_ORIGINS = {"reapi": "https://reapi.ai"}
 """Where each provider answers unless the settings say otherwise."""
-
-
-@cache
-def load_contract(provider: str) -> Contract:
-    """The contract that ships for a provider.
-
-    Raises:
-        RecipeError: there is none, or its file is wrong.
-    """
-    file = files("onetake.providers") / "contracts" / f"{provider}.toml"
-    if not provider.isidentifier() or not file.is_file():
-        raise RecipeError(f"There is no provider {provider!r}; known: {', '.join(list_contracts())}.")
-    return parse_contract(file.read_bytes(), f"{provider}.toml")
-
-
-def list_contracts() -> list[str]:
-    """The providers that have a contract."""
-    folder = files("onetake.providers") / "contracts"
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,6 +154,7 @@ def _line(task: Task) -> Json:
         "outcome": task.phase,
         "fault": task.submit_fault,
         "task_fault": task.task_fault,
+        "first_frame_sha256": task.first_frame_sha256,
         "polls": task.polls,
         "downloads": task.downloads,
         "sha256": list(task.sha256),

@@ -25,7 +25,10 @@ class Span:
             ValueError: it isn't one.
         """
         low, _, high = text.partition(":")
-        span = cls(low_s=float(low), high_s=float(high or low))
+        try:
+            span = cls(low_s=float(low), high_s=float(high or low))
+        except ValueError:
+            raise ValueError(f"{text!r} isn't LO:HI in seconds, such as 0.5:2") from None
         if not 0 <= span.low_s <= span.high_s:
             raise ValueError(f"{text}: the first number must be at least 0 and at most the second")
         return span
@@ -57,6 +60,7 @@ class SandboxOptions:
         image_price_micros: of one picture.
         video_price_micros: of one second of a clip.
         tiny: draw everything 64 pixels wide with 4 frames a second, for tests.
+        still: a picture file's bytes, handed out for every picture that is ordered; empty draws one for each.
         folder: where tasks and files are kept over restarts; none keeps them until the end only.
     """
 
@@ -77,6 +81,7 @@ class SandboxOptions:
     image_price_micros: int = 40_000
     video_price_micros: int = 100_000
     tiny: bool = False
+    still: bytes = b""
     folder: Path | None = None
 
     def __post_init__(self) -> None:

@@ -55,6 +55,14 @@ class Sandbox:
         """The scripts that still wait for their occasion."""
         return tuple(self._provider.plan.scripts)
 
+    def hold(self) -> None:
+        """Keep each task that is ordered from now on in the queue, until `let_go`."""
+        self._provider.studio.hold()
+
+    def let_go(self) -> None:
+        """Let go on what is held now; what is ordered later is held again."""
+        self._provider.studio.let_go()
+
     async def settled(self) -> None:
         """Come back when no task is on its way any more."""
         await self._provider.studio.settled()
@@ -87,7 +95,7 @@ class Sandbox:
         files_folder.mkdir(parents=True, exist_ok=True)
         bill = stack.enter_context(closing(Bill(folder / "journal.jsonl")))
         client = await stack.enter_async_context(aiohttp.ClientSession())
-        studio = Studio(bill, files_folder, tiny=options.tiny)
+        studio = Studio(bill, files_folder, tiny=options.tiny, still=options.still)
         stack.push_async_callback(studio.close)
         return Provider(
             options=options,

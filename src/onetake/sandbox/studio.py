@@ -27,11 +27,13 @@ _FPS_TINY = 4
 class Studio:
     """Renders tasks and keeps their files."""
 
-    def __init__(self, bill: Bill, folder: Path, *, tiny: bool) -> None:
+    def __init__(self, bill: Bill, folder: Path, *, tiny: bool, still: bytes = b"") -> None:
         """A studio that keeps its files in a folder, which must exist."""
         self._bill = bill
         self._folder = folder
         self._fps = _FPS_TINY if tiny else _FPS
+        self._still = still
+        self._gate: asyncio.Event | None = None
         self._hands = ThreadPoolExecutor(_HANDS, thread_name_prefix="sandbox-studio")
         self._lives: set[asyncio.Task[None]] = set()
 
@@ -42,6 +44,16 @@ class Studio:
         life = asyncio.create_task(self._live(task))
         self._lives.add(life)
         life.add_done_callback(self._lives.discard)
+
+    def hold(self) -> None:
+        """Keep each task that begins from now on in the queue, until it is let go."""
+        self._gate = asyncio.Event()
+
+    def let_go(self) -> None:
+        """Let go on what is held now; tasks that begin later are held again."""
+        if self._gate is not None:
+            self._gate.set()
+            self.hold()
 
     def go_on(self) -> None:
         """Take up the tasks that a restart interrupted."""
@@ -66,7 +78,10 @@ class Studio:
         return self._folder / file_name
 
     async def _live(self, task: Task) -> None:
+        gate = self._gate
         await _sleep_until(task.starts_at_s)
+        if gate is not None:
+            await gate.wait()
         task.phase = Phase.RENDERING
         if task.task_fault == "task_never_finishes":
             return
@@ -86,7 +101,7 @@ class Studio:
     def _render_one(self, task: Task, output: int) -> str:
         order, take = task.order, task.id if output == 0 else f"{task.id}#{output}"
         if order.kind == "image":
-            data = picture(order.prompt, order.width_px, order.height_px, take)
+            data = self._still or picture(order.prompt, order.width_px, order.height_px, take)
         else:
             data = self._clip(order, self._first_frame_path(task).read_bytes(), take)
         self.path(task.file_name(output)).write_bytes(data)

@@ -4,6 +4,7 @@ As at reAPI, every accepted POST makes and bills a new task; an `Idempotency-Key
 """
 
 import asyncio
+import hashlib
 import json
 import time
 
@@ -54,7 +55,7 @@ async def _submit(request: web.Request, kind: str) -> web.StreamResponse:
     if fault and not fault.is_accepted:
         _refuse(provider, kind, order.prompt, attempt=occasion.attempt, code=fault.name, fault=fault.name)
         return await _answer_refused(request, fault)
-    task = _accept(provider, order, occasion, fault)
+    task = _accept(provider, order, occasion, fault, first_frame)
     provider.studio.begin(task, first_frame)
     return await _answer_accepted(request, task)
 
@@ -75,7 +76,7 @@ def _refuse(
     provider.bill.record(Refusal(at_s=now_s, route=kind, prompt=prompt, attempt=attempt, code=code, fault=fault))
 
 
-def _accept(provider: Provider, order: Order, occasion: Occasion, fault: Fault | None) -> Task:
+def _accept(provider: Provider, order: Order, occasion: Occasion, fault: Fault | None, first_frame: bytes) -> Task:
     """Bill it. From here on nothing can make it unbilled."""
     options, where, now_s = provider.options, (occasion.prompt, occasion.kind, occasion.attempt), time.time()
     is_odd = provider.plan.strike(Stage.ID, occasion) is not None
@@ -91,6 +92,7 @@ def _accept(provider: Provider, order: Order, occasion: Occasion, fault: Fault |
         price_micros=order.price_micros(options),
         submit_fault=fault.name if fault else None,
         task_fault=task_fault.name if task_fault else None,
+        first_frame_sha256=hashlib.sha256(first_frame).hexdigest() if first_frame else "",
     )
     provider.bill.record(task)
     return task

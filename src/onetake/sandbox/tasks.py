@@ -35,6 +35,7 @@ class Task:
         price_micros: billed at acceptance.
         submit_fault: what befell the answer to the submit.
         task_fault: what is the matter with the task.
+        first_frame_sha256: of the picture that a clip was ordered to start on, as it was fetched.
         phase: where it stands.
         is_told: whether an answer that held the id left this machine.
         polls: how often it was asked for.
@@ -53,6 +54,7 @@ class Task:
     price_micros: int
     submit_fault: str | None = None
     task_fault: str | None = None
+    first_frame_sha256: str = ""
     phase: Phase = Phase.QUEUED
     is_told: bool = False
     polls: int = 0

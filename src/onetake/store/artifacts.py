@@ -10,7 +10,7 @@ from onetake.clock import Clock, new_id
 from onetake.domain.events import ArtifactEvent, OutputEvent
 from onetake.domain.outputs import Measures, OutputSpec
 from onetake.domain.states import ArtifactState, ArtifactUse, OutputState
-from onetake.domain.transitions import ARTIFACT, OUTPUT, Repeat
+from onetake.domain.transitions import ARTIFACT, OUTPUT
 from onetake.store.database import Row, Tx
 
 
@@ -61,13 +61,12 @@ def insert_expected(
     )
 
 
-def list_expected(tx: Tx, *, job_id: str | None = None, step_id: str | None = None) -> list[Expected]:
-    """The expected outputs of a job or of a step, in order."""
-    column, value = ("step_id", step_id) if step_id else ("job_id", job_id)
+def list_expected(tx: Tx, *, step_id: str) -> list[Expected]:
+    """The expected outputs of a step, in order."""
     rows = tx.all(
         "SELECT id, job_id, step_id, hold_id, name, ordinal, spec, state, artifact_id FROM expected_outputs"
-        f" WHERE {column} = :id ORDER BY step_id, ordinal, name",
-        {"id": value},
+        " WHERE job_id = (SELECT job_id FROM steps WHERE id = :id) AND step_id = :id ORDER BY ordinal, name",
+        {"id": step_id},
     )
     return [Expected(**{**row, "spec": parse_spec(row["spec"]), "state": OutputState(row["state"])}) for row in rows]
 
@@ -164,28 +163,23 @@ def reject(tx: Tx, artifact: Artifact, *, measures: Measures | None, reason: str
 def _advance(
     tx: Tx, artifact_id: str, state: ArtifactState, event: ArtifactEvent, changes: Mapping[str, object]
 ) -> bool:
-    after = ARTIFACT.after(state, event)
-    if isinstance(after, Repeat):
-        return False
     assignments = "".join(f", {name} = :{name}" for name in changes)
     return bool(
         tx.do(
             f"UPDATE artifacts SET state = :to, updated_at = :now{assignments} WHERE id = :id AND state = :from",
-            {"to": after.to, "now": tx.now_us, "id": artifact_id, "from": state, **changes},
+            {"to": ARTIFACT.move(state, event), "now": tx.now_us, "id": artifact_id, "from": state, **changes},
         )
     )
 
 
 def fill(tx: Tx, output: Expected, artifact_id: str) -> bool:
     """Whether the output was missing and is now filled by this file; the first one wins, once."""
-    after = OUTPUT.after(OutputState.MISSING, OutputEvent.FILLED)
-    if isinstance(after, Repeat):
-        return False
+    to = OUTPUT.move(OutputState.MISSING, OutputEvent.FILLED)
     return bool(
         tx.do(
             "UPDATE expected_outputs SET state = :to, artifact_id = :artifact, filled_at = :now"
             " WHERE id = :id AND state = 'missing'",
-            {"to": after.to, "artifact": artifact_id, "now": tx.now_us, "id": output.id},
+            {"to": to, "artifact": artifact_id, "now": tx.now_us, "id": output.id},
         )
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from onetake.clock import Clock, new_id
 from onetake.domain.events import CaseEvent
 from onetake.domain.states import CaseKind, CaseState
-from onetake.domain.transitions import CASE, Repeat
+from onetake.domain.transitions import CASE
 from onetake.store.database import Row, Tx
 
 
@@ -59,12 +59,10 @@ def add_evidence(tx: Tx, clock: Clock, case_id: str, kind: str, body: Mapping[st
 
 def close(tx: Tx, clock: Clock, case_id: str, event: CaseEvent, *, actor: str, reason: str) -> bool:
     """Whether the case was open and is now decided; the decision is appended."""
-    after = CASE.after(CaseState.OPEN, event)
-    if isinstance(after, Repeat):
-        return False
+    to = CASE.move(CaseState.OPEN, event)
     moved = tx.do(
         "UPDATE cases SET state = :state, closed_at = :now WHERE id = :id AND state = 'open'",
-        {"state": after.to, "now": tx.now_us, "id": case_id},
+        {"state": to, "now": tx.now_us, "id": case_id},
     )
     if moved:
         tx.do(
@@ -73,7 +71,7 @@ def close(tx: Tx, clock: Clock, case_id: str, event: CaseEvent, *, actor: str, r
             {
                 "id": new_id("dec", clock),
                 "case": case_id,
-                "decision": after.to,
+                "decision": to,
                 "reason": reason,
                 "actor": actor,
                 "now": tx.now_us,

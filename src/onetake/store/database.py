@@ -44,7 +44,19 @@ class Tx(Protocol):
         ...
 
 
-class Database(Protocol):
+class Reader(Protocol):
+    """A database open for looking."""
+
+    async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The operation's result, from one consistent snapshot."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what was handed in, then close."""
+        ...
+
+
+class Database(Reader, Protocol):
     """An open database."""
 
     async def write(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -54,12 +66,4 @@ class Database(Protocol):
             ConstraintError: a constraint refused a row; nothing of this operation stands.
             DatabaseError: the database can't be written now; nothing of this operation stands.
         """
-        ...
-
-    async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The operation's result, from one consistent snapshot."""
-        ...
-
-    async def aclose(self) -> None:
-        """Finish what was handed in, then close."""
         ...

@@ -111,9 +111,19 @@ def request_cancel(tx: Tx, job_id: str) -> bool:
     )
 
 
+def is_cancel_requested(tx: Tx, job_id: str) -> bool:
+    """Whether somebody asked to cancel the job."""
+    return get(tx, job_id)["cancel_requested_at"] is not None
+
+
 def seal(tx: Tx, job_id: str, *, content: str, digest: str) -> None:
     """Keep the manifest; a job has one."""
     tx.do(
         "INSERT INTO manifests (job_id, content, hash, sealed_at) VALUES (:job, :content, :hash, :now)",
         {"job": job_id, "content": content, "hash": digest, "now": tx.now_us},
     )
+
+
+def find_manifest(tx: Tx, job_id: str) -> Row | None:
+    """The sealed record of a complete job's outputs: `content` as canonical JSON, and its `hash`."""
+    return tx.one("SELECT content, hash, sealed_at FROM manifests WHERE job_id = :job", {"job": job_id})

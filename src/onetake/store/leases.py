@@ -3,6 +3,8 @@
 Two kinds of lease. An attempt that is being submitted carries an end of its own (`lease_until`), as long as
 the POST may take plus a margin. Everything else that a worker holds ends with the worker's row, which one
 UPDATE renews. Each change of hands raises the attempt's `token`; a write that names an old token changes nothing.
+
+Limits stand in the text: SQLite looks at a bound LIMIT when it plans, and prepares the statement anew for each.
 """
 
 from dataclasses import dataclass
@@ -45,12 +47,14 @@ class Watched:
 
 def list_ready(tx: Tx, *, limit: int, closed: frozenset[str]) -> list[Step]:
     """Steps that may be claimed now, oldest first; none of a provider in `closed`."""
+    names = {f"closed_{n}": provider for n, provider in enumerate(sorted(closed))}
+    others = f" AND provider NOT IN ({', '.join(f':{name}' for name in names)})" if names else ""
     rows = tx.all(
         "SELECT * FROM steps WHERE state = 'ready' AND kind = 'generate'"
-        " AND (not_before IS NULL OR not_before <= :now) ORDER BY created_at, position LIMIT :limit",
-        {"now": tx.now_us, "limit": limit + 100 * len(closed)},
+        f" AND (not_before IS NULL OR not_before <= :now){others} ORDER BY created_at, position LIMIT {limit:d}",
+        {"now": tx.now_us, **names},
     )
-    return [step for step in map(Step.of, rows) if step.provider not in closed][:limit]
+    return [Step.of(row) for row in rows]
 
 
 _ORPHANS = (
@@ -71,14 +75,37 @@ def lease_open(tx: Tx, worker_id: str, *, limit: int) -> list[Watched]:
     """Attempts that nobody alive holds and that wait for the provider or for their files; now this worker's."""
     taken = tx.all(
         "UPDATE attempts SET worker_id = :worker, token = token + 1, lease_until = NULL"
-        f" WHERE id IN ({_ORPHANS} ORDER BY a.created_at LIMIT :limit) RETURNING id",
-        {"worker": worker_id, "now": tx.now_us, "limit": limit},
+        f" WHERE id IN ({_ORPHANS} ORDER BY a.created_at LIMIT {limit:d}) RETURNING id",
+        {"worker": worker_id, "now": tx.now_us},
     )
     return [watched(tx, row["id"]) for row in taken]
 
 
 def watched(tx: Tx, attempt_id: str) -> Watched:
-    """The attempt as its holder sees it."""
+    """The attempt as its holder sees it; it has a ref."""
+    found = _find(tx, attempt_id)
+    if found is None:
+        raise LookupError(attempt_id)
+    return found
+
+
+def find_held(tx: Tx, attempt_id: str, worker_id: str) -> Watched | None:
+    """The attempt, if it waits for the provider or for its files and this worker holds it."""
+    found = _find(tx, attempt_id)
+    return found if found and found.worker_id == worker_id and found.state in ("processing", "collecting") else None
+
+
+def tokens_held(tx: Tx, worker_id: str) -> dict[str, int]:
+    """The attempts that this worker holds, each with the token of its lease."""
+    rows = tx.all(
+        "SELECT id, token FROM attempts WHERE ended_at IS NULL AND state IN ('processing', 'collecting')"
+        " AND worker_id = :worker",
+        {"worker": worker_id},
+    )
+    return {row["id"]: row["token"] for row in rows}
+
+
+def _find(tx: Tx, attempt_id: str) -> Watched | None:
     row = tx.one(
         "SELECT a.id AS attempt_id, a.step_id, a.job_id, a.state, coalesce(a.worker_id, '') AS worker_id,"
         " a.token, a.provider, a.operation, a.slot, r.ref,"
@@ -88,7 +115,7 @@ def watched(tx: Tx, attempt_id: str) -> Watched:
         {"id": attempt_id},
     )
     if row is None:
-        raise LookupError(attempt_id)
+        return None
     return Watched(**{**row, "is_queued": bool(row["is_queued"]), "has_alarms": bool(row["has_alarms"])})
 
 
@@ -102,35 +129,11 @@ def list_sources(tx: Tx, job_id: str) -> list[Watched]:
     return [watched(tx, row["attempt_id"]) for row in rows]
 
 
-def find_held(tx: Tx, attempt_id: str, worker_id: str) -> Watched | None:
-    """The attempt, if it waits for the provider and this worker holds it."""
-    held = watched(tx, attempt_id)
-    return held if held.worker_id == worker_id and held.state == "processing" else None
-
-
-def holds(tx: Tx, attempt_id: str, worker_id: str, token: int) -> bool:
-    """Whether the lease that `token` names is still this worker's."""
-    row = tx.one(
-        "SELECT 1 AS held FROM attempts WHERE id = :id AND worker_id = :worker AND token = :token",
-        {"id": attempt_id, "worker": worker_id, "token": token},
-    )
-    return row is not None
-
-
 def list_lost_submits(tx: Tx, *, limit: int) -> list[str]:
     """Attempts whose submitting lease ran out: their owner is dead or silent."""
     rows = tx.all(
         "SELECT id FROM attempts WHERE ended_at IS NULL AND state = 'submitting' AND lease_until <= :now"
-        " ORDER BY lease_until LIMIT :limit",
-        {"now": tx.now_us, "limit": limit},
+        f" ORDER BY lease_until LIMIT {limit:d}",
+        {"now": tx.now_us},
     )
     return [row["id"] for row in rows]
-
-
-def release(tx: Tx, attempt_id: str, worker_id: str, token: int) -> None:
-    """Let go of an attempt, so that another worker may take it."""
-    tx.do(
-        "UPDATE attempts SET worker_id = NULL, token = token + 1"
-        " WHERE id = :id AND worker_id = :worker AND token = :token AND state IN ('processing', 'collecting')",
-        {"id": attempt_id, "worker": worker_id, "token": token},
-    )

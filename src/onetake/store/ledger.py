@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from onetake.clock import Clock, new_id
 from onetake.domain.events import HoldEvent
 from onetake.domain.states import HoldState
-from onetake.domain.transitions import HOLD, Repeat
+from onetake.domain.transitions import HOLD
 from onetake.store.database import Row, Tx
 
 
@@ -78,10 +78,8 @@ def hold(tx: Tx, clock: Clock, line: Line, owner: Owner) -> str:
 
 def close(tx: Tx, hold_id: str, event: HoldEvent, *, reason: str, actor: str) -> bool:
     """Whether the hold was open and is now captured or released whole; a second closing changes nothing."""
-    after = HOLD.after(HoldState.HELD, event)
-    if isinstance(after, Repeat):
-        return False
-    captured, released = ("amount", "0") if after.to is HoldState.CAPTURED else ("0", "amount")
+    is_captured = HOLD.move(HoldState.HELD, event) is HoldState.CAPTURED
+    captured, released = ("amount", "0") if is_captured else ("0", "amount")
     return bool(
         tx.do(
             "INSERT INTO hold_closings (hold_id, amount, captured, released, reason, actor, closed_at)"
@@ -114,7 +112,7 @@ def reserve(
 
 def money_of_job(tx: Tx, job_id: str) -> Row:
     """What is held, captured and released for a job, in credits, and how many of its holds are open."""
-    row = tx.one(
+    (row,) = tx.all(
         "SELECT count(*) AS holds, coalesce(sum(h.amount), 0) AS quoted,"
         " coalesce(sum(CASE WHEN c.hold_id IS NULL THEN h.amount ELSE 0 END), 0) AS held,"
         " coalesce(sum(CASE WHEN c.hold_id IS NULL THEN 1 ELSE 0 END), 0) AS open,"
@@ -122,4 +120,4 @@ def money_of_job(tx: Tx, job_id: str) -> Row:
         " FROM holds h LEFT JOIN hold_closings c ON c.hold_id = h.id WHERE h.job_id = :job",
         {"job": job_id},
     )
-    return row or {}
+    return row

@@ -4,6 +4,7 @@ Opening compares one row (`alembic_version`) with `HEAD`; Alembic itself is impo
 something to do, because that costs more than a second.
 """
 
+import contextlib
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,21 +24,18 @@ def revision_of(path: Path) -> str | None:
     Raises:
         DatabaseError: the file can't be read, or isn't ours.
     """
-    if not path.exists() or path.stat().st_size == 0:
-        return None
     try:
-        raw = sqlite.connect(f"file:{_uri(path)}?mode=ro", uri=True)
-        try:
+        if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+            return None
+        with contextlib.closing(sqlite.connect(f"file:{_uri(path)}?mode=ro", uri=True)) as raw:
             names = {row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if "alembic_version" not in names and not names:
+            if not names:
                 return None
             if "alembic_version" not in names:
                 raise DatabaseError(f"The database {path} holds other tables: name another in ONETAKE_DATABASE_URL.")
             row = raw.execute("SELECT version_num FROM alembic_version").fetchone()
             return None if row is None else str(row[0])
-        finally:
-            raw.close()
-    except sqlite.DatabaseError as error:
+    except (OSError, sqlite.DatabaseError) as error:
         raise DatabaseError(f"The database {path} can't be read ({error}): check ONETAKE_DATABASE_URL.") from error
 
 
@@ -57,18 +55,18 @@ def check(path: Path) -> bool:
 
 
 def migrate(path: Path) -> bool:
-    """Bring the SQLite file at `path` to `HEAD`; whether there was anything to do.
+    """Bring the SQLite file at `path` to `HEAD`, whole or not at all; whether there was anything to do.
 
     Raises:
         DatabaseError: it can't be written, or it is newer than this program.
     """
     if check(path):
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _upgrade(path)
-    except sqlite.DatabaseError as error:  # pragma: no cover - Alembic wraps them
-        raise DatabaseError(f"The database {path} can't be migrated ({error}).") from error
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatabaseError(f"The folder of the database {path} can't be made: {error.strerror}.") from error
+    _upgrade(path)
     return True
 
 
@@ -80,6 +78,9 @@ def _upgrade(path: Path) -> None:
     config = Config()
     config.set_main_option("script_location", str(files("onetake.store") / "migrations").replace("%", "%%"))
     engine = sqlalchemy.create_engine("sqlite://", creator=lambda: _connect(path), module=sqlite)
+    # One transaction for everything, begun as a writer: a process that dies in the middle leaves nothing, and a
+    # second one that migrates at the same time waits and then finds nothing to do.
+    sqlalchemy.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     try:
         with engine.connect() as connection:
             config.attributes["connection"] = connection
@@ -94,9 +95,9 @@ def _upgrade(path: Path) -> None:
 
 
 def _connect(path: Path) -> Any:  # noqa: ANN401 - a driver's connection
-    raw = sqlite.connect(str(path))
-    raw.execute("PRAGMA journal_mode = WAL")
+    raw = sqlite.connect(str(path), isolation_level=None)  # the driver begins nothing by itself
     raw.execute("PRAGMA busy_timeout = 60000")
+    raw.execute("PRAGMA journal_mode = WAL")
     return raw
 
 

@@ -31,6 +31,12 @@ T = TypeVar("T")
 GROUP_MAX = 64
 """Operations in one transaction: past about 64 a commit's cost is spread thin enough (measured in the trial)."""
 
+STATEMENTS_MAX = 512
+"""Prepared statements kept per connection: the store has some 150 texts; preparing one costs ten times its run."""
+
+MEMORY = Path(":memory:")
+"""Not a file: a database that lives as long as its connection, for tests and simulation."""
+
 BUSY_MS = 60_000
 """How long to wait for another process's write transaction. They take milliseconds; a minute means trouble."""
 
@@ -38,18 +44,29 @@ BUSY_MS = 60_000
 class SqliteConnection:
     """One connection with our settings. Implements `Tx`; not for use by two threads at once."""
 
-    def __init__(self, path: Path, clock: Clock, *, is_reader: bool = False) -> None:
-        self._path, self._clock, self._now_us = path, clock, 0
-        with self._translated():
-            self._raw = sqlite.connect(str(path), isolation_level=None, check_same_thread=False)
+    def __init__(self, path: Path, clock: Clock, *, is_reader: bool = False, busy_ms: int = BUSY_MS) -> None:
+        """Open the file.
+
+        Raises:
+            DatabaseError: it can't be opened.
+        """
+        self.path, self._busy_ms, self._now_us = path, busy_ms, 0
+        with self._translated(), contextlib.ExitStack() as undo:
+            mode = "memory" if path == MEMORY else "ro" if is_reader else "rwc"
+            where = f"{path.absolute().as_uri()}?mode={mode}"
+            self._raw = sqlite.connect(
+                where, uri=True, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS_MAX
+            )
+            undo.callback(self._raw.close)
             self._raw.create_function("onetake_now", 0, clock.now_us)
-            self._raw.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            self._raw.execute(f"PRAGMA busy_timeout = {busy_ms}")
             self._raw.execute("PRAGMA foreign_keys = ON")
             if is_reader:
                 self._raw.execute("PRAGMA query_only = ON")
             else:
                 self._raw.execute("PRAGMA journal_mode = WAL")
                 self._raw.execute("PRAGMA synchronous = FULL")
+            undo.pop_all()
 
     @property
     def now_us(self) -> int:
@@ -94,27 +111,36 @@ class SqliteConnection:
                 raise
 
     @contextlib.contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Refuse what was written within; `PRAGMA query_only` would do, but setting it expires every statement."""
+        before = self._raw.total_changes
+        yield
+        if self._raw.total_changes != before:
+            raise sqlite.OperationalError("attempt to write a readonly database")
+
+    @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
         """The driver's errors as one sentence: what, where, how to fix."""
         try:
             yield
         except sqlite.DatabaseError as error:
-            raise DatabaseError(f"{_sentence(str(error), self._path)} Nothing was lost.") from error
+            raise DatabaseError(f"{_sentence(str(error), self.path, self._busy_ms)} Nothing was lost.") from error
 
     def close(self) -> None:
         """Let go of the file."""
         self._raw.close()
 
 
-def _sentence(reason: str, path: Path) -> str:
+def _sentence(reason: str, path: Path, busy_ms: int) -> str:
     told = {
         "unable to open": f"The database {path} can't be opened: check that its folder exists and may be written.",
         "readonly": f"The database {path} can't be written: check the permissions of the file and of its folder.",
         "disk is full": f"The disk that holds the database {path} is full: free some space.",
         "disk I/O": f"The disk that holds the database {path} reports an error or is full: check it.",
-        "locked": f"The database {path} is locked by another program (waited {BUSY_MS // 1000} s): close that program.",
+        "locked": f"The database {path} is locked by another program (waited {busy_ms / 1000:g} s): close it.",
         "not a database": f"The file {path} isn't a SQLite database: name another in ONETAKE_DATABASE_URL.",
         "malformed": f"The database {path} is damaged: restore it from a backup.",
+        "decode to UTF-8": f"The database {path} is damaged: restore it from a backup.",  # its words quote the row
         "no such table": f"The database {path} has no tables yet: run `onetake migrate`.",
     }
     return next((text for word, text in told.items() if word in reason), f"The database {path} says: {reason}.")
@@ -142,15 +168,19 @@ class _Lane:
     def __init__(self, connection: SqliteConnection, begin: str, name: str) -> None:
         self._connection, self._begin = connection, begin
         self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._is_closed = False
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
     async def call(self, op: Callable[[Tx], T]) -> T:
+        if self._is_closed:
+            raise DatabaseError(f"The database {self._connection.path} was closed; nothing of this was written.")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.put(_Call(op, future))
         return await future
 
     async def aclose(self) -> None:
+        self._is_closed = True
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -165,7 +195,6 @@ class _Lane:
                 mine = [call for call in group if call.future.get_loop() is loop]
                 with contextlib.suppress(RuntimeError):  # that loop was closed: nobody waits there any more
                     loop.call_soon_threadsafe(_settle, mine)
-        self._connection.close()
 
     def _group(self) -> tuple[list[_Call], bool]:
         first = self._queue.get()
@@ -184,16 +213,19 @@ class _Lane:
 
     def _run(self, group: list[_Call]) -> None:
         """One transaction for all; if one raises or the commit fails, one for each."""
+        has_begun = False
         try:
             with self._connection.transaction(self._begin) as tx:
+                has_begun = True
                 for call in group:
                     call.result = call.op(tx)
-        except Exception as error:  # noqa: BLE001 - handed to the caller who waits
-            if len(group) == 1:
-                group[0].error = error
-                return
-            for call in group:
-                self._run([call])
+        except Exception as error:  # noqa: BLE001 - handed to the callers who wait
+            if has_begun and len(group) > 1:
+                for call in group:
+                    self._run([call])
+            else:  # without a transaction there is nobody to blame, and nobody waits for it twice
+                for call in group:
+                    call.error = error
 
 
 def _settle(calls: list[_Call]) -> None:
@@ -204,15 +236,30 @@ def _settle(calls: list[_Call]) -> None:
 class SqliteDatabase:
     """An open SQLite file, for any number of tasks; other processes may have it open too."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(
+        self, path: Path, clock: Clock, *, is_alone: bool = needs_single_process(), busy_ms: int = BUSY_MS
+    ) -> None:
         """Open the file, making it if need be.
 
+        Args:
+            path: the file.
+            clock: answers `onetake_now()`.
+            is_alone: refuse to share the file with another process, because this SQLite is too old for that.
+            busy_ms: how long to wait for another process's write transaction.
+
         Raises:
-            DatabaseError: it can't be opened, or this SQLite is too old to share it and another process has it.
+            DatabaseError: it can't be opened, or it may not be shared and another process has it.
         """
-        self._lock = _lock_alone(path) if needs_single_process() else None
-        self._writer = _Lane(SqliteConnection(path, clock), "BEGIN IMMEDIATE", "onetake-writer")
-        self._reader = _Lane(SqliteConnection(path, clock, is_reader=True), "BEGIN", "onetake-reader")
+        with contextlib.ExitStack() as opened:
+            if is_alone:
+                opened.callback(os.close, _lock_alone(path))
+            writer = SqliteConnection(path, clock, busy_ms=busy_ms)
+            opened.callback(writer.close)
+            reader = SqliteConnection(path, clock, is_reader=True, busy_ms=busy_ms)
+            opened.callback(reader.close)
+            self._opened = opened.pop_all()
+        self._writer = _Lane(writer, "BEGIN IMMEDIATE", "onetake-writer")
+        self._reader = _Lane(reader, "BEGIN", "onetake-reader")
 
     async def write(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, committed."""
@@ -226,8 +273,29 @@ class SqliteDatabase:
         """Finish what was handed in, then close."""
         await self._reader.aclose()
         await self._writer.aclose()
-        if self._lock is not None:
-            os.close(self._lock)
+        await asyncio.to_thread(self._opened.close)
+
+
+class SqliteReader:
+    """A SQLite file for looking only. It never writes nor checkpoints, so it may stand beside any other process."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Open the file.
+
+        Raises:
+            DatabaseError: it isn't there or can't be opened.
+        """
+        self._connection = SqliteConnection(path, clock, is_reader=True)
+        self._lane = _Lane(self._connection, "BEGIN", "onetake-reader")
+
+    async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The operation's result, from one snapshot."""
+        return await self._lane.call(lambda tx: op(tx, *args, **kwargs))
+
+    async def aclose(self) -> None:
+        """Finish what was handed in, then close."""
+        await self._lane.aclose()
+        await asyncio.to_thread(self._connection.close)
 
 
 class InlineDatabase:
@@ -243,7 +311,7 @@ class InlineDatabase:
 
     async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, from one snapshot."""
-        with self._connection.transaction("BEGIN") as tx:
+        with self._connection.transaction("BEGIN") as tx, self._connection.read_only():
             return op(tx, *args, **kwargs)
 
     async def aclose(self) -> None:
@@ -252,12 +320,15 @@ class InlineDatabase:
 
 
 def _lock_alone(path: Path) -> int:
-    """Hold the file `PATH.lock` for as long as the process lives.
+    """Hold the file `PATH.lock`; the handle, to be closed when the database is, or when the process dies.
 
     Raises:
-        DatabaseError: another process holds it.
+        DatabaseError: another process holds it, or it can't be made.
     """
-    handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DatabaseError(f"{_sentence('unable to open', path, 0)} ({error.strerror})") from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

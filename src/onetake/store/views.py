@@ -1,5 +1,7 @@
 """What people and programs read: lists and single jobs, from the rows as they stand."""
 
+import itertools
+import json
 from collections.abc import Iterable
 
 from onetake.domain.projection import StepView, state_of, status_of
@@ -18,6 +20,11 @@ _STEPS = (
     " EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open') AS has_case"
     " FROM steps s LEFT JOIN attempts a ON a.id = s.current_attempt_id LEFT JOIN refs r ON r.id = a.ref_id"
     " LEFT JOIN workers w ON w.id = a.worker_id"
+)
+
+_FILES = (
+    "SELECT o.job_id, s.name AS step, o.name AS output, o.state, a.digest, o.filled_at"
+    " FROM expected_outputs o JOIN steps s ON s.id = o.step_id LEFT JOIN artifacts a ON a.id = o.artifact_id"
 )
 
 
@@ -46,21 +53,41 @@ def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
 
 
 def list_jobs(tx: Tx, *, state: str | None = None, status: str | None = None, limit: int | None = None) -> list[Row]:
-    """Jobs, newest first, each as `onetake jobs list --json` prints it."""
-    rows = tx.all("SELECT * FROM jobs ORDER BY created_at DESC, id DESC")
-    by_job: dict[str, list[Row]] = {}
-    for step in tx.all(f"{_STEPS} ORDER BY s.job_id, s.position"):
-        by_job.setdefault(step["job_id"], []).append(step)
-    outputs: dict[str, list[Row]] = {}
-    for output in tx.all(
-        "SELECT o.job_id, s.name AS step, o.name AS output, o.state, a.digest, a.address, o.filled_at"
-        " FROM expected_outputs o JOIN steps s ON s.id = o.step_id LEFT JOIN artifacts a ON a.id = o.artifact_id"
-        " ORDER BY o.job_id, s.position, o.ordinal"
-    ):
-        outputs.setdefault(output["job_id"], []).append(output)
-    found = (_summary(row, by_job.get(row["id"], []), outputs.get(row["id"], [])) for row in rows)
-    picked = [job for job in found if state in (None, job["state"]) and status in (None, job["status"])]
-    return picked if limit is None else picked[:limit]
+    """Jobs, newest first, each as `onetake jobs list --json` prints it.
+
+    The words of an open job are made from its steps, so filtering by one of those reads every open job.
+    """
+    stored = _stored_state(state, status)
+    is_made_here = stored is JobState.OPEN
+    params = {"limit": -1 if limit is None or is_made_here else limit, "state": stored}
+    chosen = "FROM jobs j WHERE :state IS NULL OR j.state = :state ORDER BY j.created_at DESC, j.id DESC LIMIT :limit"
+    steps = _by_job(tx.all(f"{_STEPS} WHERE s.job_id IN (SELECT j.id {chosen}) ORDER BY s.position", params))
+    files = _by_job(tx.all(f"{_FILES} WHERE o.job_id IN (SELECT j.id {chosen}) ORDER BY s.position, o.ordinal", params))
+    alarming = _by_job(tx.all("SELECT job_id, kind FROM alarms WHERE cleared_at IS NULL ORDER BY since, id"))
+    found = (
+        {
+            **_summary(row, steps.get(row["id"], []), files.get(row["id"], [])),
+            "alarms": [alarm["kind"] for alarm in alarming.get(row["id"], [])],
+        }
+        for row in tx.all(f"SELECT j.* {chosen}", params)
+    )
+    picked = (job for job in found if state in (None, job["state"]) and status in (None, job["status"]))
+    return list(itertools.islice(picked, limit))
+
+
+def _stored_state(state: str | None, status: str | None) -> JobState | None:
+    """The state that the rows of the wanted jobs have; None for any."""
+    if state is None and status is None:
+        return None
+    ended = {each for each in JobState if each is not JobState.OPEN}
+    return next((each for each in ended if state == each or status == status_of(each, ())), JobState.OPEN)
+
+
+def _by_job(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["job_id"], []).append(row)
+    return found
 
 
 def get_job(tx: Tx, job: Row) -> Row:
@@ -130,13 +157,14 @@ def _step(tx: Tx, step: Row) -> Row:
 
 def list_attempts(tx: Tx, step_id: str) -> list[Row]:
     """A step's attempts with the outcome and receipt of each POST; no wire bytes, no addresses."""
-    return tx.all(
+    rows = tx.all(
         "SELECT a.no, a.state, r.ref, r.source, a.charged, a.error_category, a.error_code, a.error_message,"
         " a.created_at, a.accepted_at, a.ended_at, d.n AS sends, d.outcome, d.status AS http_status,"
         " d.receipt FROM attempts a LEFT JOIN refs r ON r.id = a.ref_id LEFT JOIN sends d ON d.attempt_id = a.id"
         " AND d.n = (SELECT max(n) FROM sends WHERE attempt_id = a.id) WHERE a.step_id = :id ORDER BY a.no",
         {"id": step_id},
     )
+    return [{**row, "receipt": None if row["receipt"] is None else json.loads(row["receipt"])} for row in rows]
 
 
 def list_journal(tx: Tx, job_id: str, *, after: int = 0) -> list[Row]:
@@ -146,7 +174,10 @@ def list_journal(tx: Tx, job_id: str, *, after: int = 0) -> list[Row]:
 
 def count_by_status(tx: Tx) -> dict[str, int]:
     """How many jobs stand in each status."""
-    counts: dict[str, int] = {}
-    for job in list_jobs(tx):
-        counts[job["status"]] = counts.get(job["status"], 0) + 1
+    rows = tx.all("SELECT state, count(*) AS n FROM jobs WHERE state <> 'open' GROUP BY state")
+    counts = {str(status_of(JobState(row["state"]), ())): int(row["n"]) for row in rows}
+    open_steps = tx.all(f"{_STEPS} WHERE s.job_id IN (SELECT id FROM jobs WHERE state = 'open') ORDER BY s.position")
+    for steps in _by_job(open_steps).values():
+        status = str(status_of(JobState.OPEN, _views(steps)))
+        counts[status] = counts.get(status, 0) + 1
     return counts

@@ -71,8 +71,8 @@ alarms = Table(
     one_of("kind", s.AlarmKind),
     Index(
         "uq_alarms_open",
-        "kind",
         "subject",
+        "kind",
         unique=True,
         sqlite_where=text("cleared_at IS NULL"),
         postgresql_where=text("cleared_at IS NULL"),

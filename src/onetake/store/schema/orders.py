@@ -135,8 +135,8 @@ steps = Table(
     CheckConstraint("state <> 'active' OR current_attempt_id IS NOT NULL", name="active"),
     Index(
         "ix_steps_ready",
-        "not_before",
         "created_at",
+        "position",
         sqlite_where=text("state = 'ready'"),
         postgresql_where=text("state = 'ready'"),
     ),

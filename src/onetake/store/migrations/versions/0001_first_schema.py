@@ -30,7 +30,14 @@ _GUARDS = {
     " WHEN old.state IN ('complete', 'failed', 'cancelled') AND new.state <> old.state",
     "jobs_final": "BEFORE UPDATE OF state ON jobs"
     " WHEN old.state IN ('complete', 'failed', 'cancelled') AND new.state <> old.state",
+    "cases_final": "BEFORE UPDATE OF state ON cases WHEN old.state <> 'open' AND new.state <> old.state",
+    "artifacts_final": "BEFORE UPDATE OF state ON artifacts"
+    " WHEN old.state IN ('verified', 'rejected') AND new.state <> old.state",
     "outputs_final": "BEFORE UPDATE OF state, artifact_id ON expected_outputs WHEN old.state = 'filled'",
+    # L1, L2: that a request may have left, and what became of it, is never unsaid.
+    "attempts_kept": "BEFORE DELETE ON attempts WHEN 1",
+    "sends_kept": "BEFORE DELETE ON sends WHEN 1",
+    "sends_fixed": "BEFORE UPDATE ON sends WHEN old.recorded_at IS NOT NULL",
     # L4: a saved reference is never cleared or replaced.
     "attempts_ref": "BEFORE UPDATE OF ref_id ON attempts WHEN old.ref_id IS NOT NULL AND new.ref_id IS NOT old.ref_id",
     "refs_fixed": "BEFORE UPDATE OF attempt_id, provider_account, operation, ref, locator ON refs WHEN 1",
@@ -203,7 +210,7 @@ def upgrade() -> None:
     op.create_index(
         "uq_alarms_open",
         "alarms",
-        ["kind", "subject"],
+        ["subject", "kind"],
         unique=True,
         sqlite_where=sa.text("cleared_at IS NULL"),
         postgresql_where=sa.text("cleared_at IS NULL"),
@@ -301,7 +308,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_steps_ready",
         "steps",
-        ["not_before", "created_at"],
+        ["created_at", "position"],
         unique=False,
         sqlite_where=sa.text("state = 'ready'"),
         postgresql_where=sa.text("state = 'ready'"),

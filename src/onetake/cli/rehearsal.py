@@ -1,0 +1,199 @@
+"""A regression fixture, played: the frozen order against a simulated provider, with a worker killed after each id.
+
+Everything is real but the provider: the engine, SQLite, files, HTTP, worker processes and SIGKILL, in a folder that is
+gone afterwards. The simulated provider hands out the approved still instead of drawing one, so it is that very picture
+that goes through the chain. It holds each task in its queue until the worker that ordered it is dead.
+"""
+
+import asyncio
+import datetime
+import hashlib
+import json
+import os
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from onetake.app import open_parts
+from onetake.config import ProviderSettings, Settings, WorkerSettings
+from onetake.domain.canonical import digest, parse
+from onetake.domain.fixture import Fixture, Part
+from onetake.domain.rehearsal import Crash, Evidence, Kept, Ordered, Sold
+from onetake.engine.finding import find_job
+from onetake.engine.intake import accept, prepare
+from onetake.engine.ordering import check_orderable
+from onetake.engine.parts import Parts
+from onetake.opening import file_path
+from onetake.sandbox import Sandbox, SandboxOptions
+from onetake.store import jobs, views
+
+WAIT_S = 60.0
+"""Longest that is waited for an id, and for the end: ten times what a slow machine needs. Then the evidence decides."""
+
+_LOOK_S = 0.05
+_ENVIRONMENT = "ONETAKE_"
+
+
+async def rehearse(fixture: Fixture, folder: Path) -> Evidence:
+    """What is known after the frozen chain was run through two crashes, in an empty folder.
+
+    Raises:
+        SurroundingsError: database, storage or decoders can't be used here.
+    """
+    steps = fixture.recipe.steps
+    options = SandboxOptions(
+        still=fixture.still,
+        image_models=(fixture.recipe.step(fixture.chain.still.step).model,),
+        video_models=tuple(sorted({step.model for step in steps if step.kind == "generate"})),
+        folder=folder / "provider",
+    )
+    async with Sandbox(options) as sandbox:
+        settings = _settings(folder, sandbox.base_url, {step.provider for step in steps if step.provider})
+        async with open_parts(settings) as parts:
+            return await _Rehearsal(fixture, sandbox, parts, folder).run()
+
+
+def _settings(folder: Path, origin: str, providers: set[str]) -> Settings:
+    account = ProviderSettings(
+        base_url=origin, api_key=SecretStr("rehearsal"), submit_timeout_s=10, poll_first_s=0.3, poll_interval_s=0.3
+    )
+    return Settings(
+        database_url=f"sqlite:///{folder / 'onetake.db'}",
+        storage_url=f"file://{folder / 'files'}",
+        providers=dict.fromkeys(providers, account),
+        worker=WorkerSettings(lease_s=2),
+        person="rehearsal",
+    )
+
+
+class _Rehearsal:
+    """One play. Workers are processes of their own, since they are to die."""
+
+    def __init__(self, fixture: Fixture, sandbox: Sandbox, parts: Parts, folder: Path) -> None:
+        self._fixture, self._sandbox, self._parts, self._folder = fixture, sandbox, parts, folder
+        self._job_id = ""
+        self._worker: Process | None = None
+
+    async def run(self) -> Evidence:
+        """Order, crash twice, let it end, look."""
+        fixture = self._fixture
+        order = prepare(fixture.recipe, fixture.source, inputs=fixture.inputs)
+        await check_orderable(self._parts, fixture.recipe)
+        self._sandbox.hold()
+        self._job_id = (await self._parts.act("rehearsal", accept, order)).job_id
+        try:
+            crashes = [await self._crash_after(part.step) for part in (fixture.chain.still, fixture.chain.clip)]
+            await self._end()
+        finally:
+            await self._kill()
+        return await self._evidence(tuple(crashes))
+
+    async def _crash_after(self, step: str) -> Crash:
+        """Kill a worker as soon as the step's id stands in the database; what stands once it is dead."""
+        worker = await self._start("worker")
+        deadline_s = self._parts.clock.monotonic_s() + WAIT_S
+        while step not in (await self._view())["refs"] and self._parts.clock.monotonic_s() < deadline_s:
+            if worker.returncode is not None:
+                break
+            await self._parts.clock.sleep(_LOOK_S)
+        await self._kill()
+        view = await self._view()
+        attempts = next(each for each in view["steps"] if each["name"] == step)["attempts"]
+        sold = tuple(_sold(task) for task in self._sandbox.bill()["tasks"])
+        self._sandbox.let_go()
+        return Crash(
+            step=step,
+            ref=view["refs"].get(step),
+            state=attempts[-1]["state"] if attempts else "without an attempt",
+            exit_code=worker.returncode,
+            sold=sold,
+        )
+
+    async def _end(self) -> None:
+        """Let a third worker finish what it can."""
+        worker = await self._start("worker", "--until-idle")
+        try:
+            await asyncio.wait_for(worker.wait(), WAIT_S)
+        except TimeoutError:
+            await self._kill()
+
+    async def _start(self, *arguments: str) -> Process:
+        own = {name: value for name, value in os.environ.items() if not name.upper().startswith(_ENVIRONMENT)}
+        command = (sys.executable, "-m", "onetake", *arguments)
+        environment = {**own, **_as_environment(self._parts.settings)}
+        self._worker = await asyncio.create_subprocess_exec(*command, stdout=DEVNULL, stderr=DEVNULL, env=environment)
+        return self._worker
+
+    async def _kill(self) -> None:
+        if self._worker is not None and self._worker.returncode is None:
+            self._worker.kill()
+            await self._worker.wait()
+
+    async def _view(self) -> dict[str, Any]:
+        return await self._parts.database.read(lambda tx: views.get_job(tx, find_job(tx, self._job_id)))
+
+    async def _evidence(self, crashes: tuple[Crash, ...]) -> Evidence:
+        read, view, bill = self._parts.database.read, await self._view(), self._sandbox.bill()
+        steps = {step["name"]: step["attempts"] for step in view["steps"]}
+        return Evidence(
+            still=self._ordered(self._fixture.chain.still),
+            clip=self._ordered(self._fixture.chain.clip),
+            approved=self._fixture.still_digest,
+            crashes=crashes,
+            bill=tuple(_sold(task) for task in bill["tasks"]),
+            refused=len(bill["refused"]),
+            refs=view["refs"],
+            posts={name: sum(each["sends"] or 0 for each in attempts) for name, attempts in steps.items()},
+            journal=tuple(await read(views.list_journal, self._job_id)),
+            state=view["state"],
+            kept=tuple(self._kept(output) for output in view["outputs"]),
+            manifest=_clips_of(await read(jobs.find_manifest, self._job_id), self._fixture.chain.clip),
+        )
+
+    def _ordered(self, part: Part) -> Ordered:
+        model = self._fixture.recipe.step(part.step).model
+        return Ordered(part=part, model=model, prompt=self._fixture.prompt_of(part))
+
+    def _kept(self, output: dict[str, Any]) -> Kept:
+        step, name, recorded = output["step"], output["output"], output["digest"]
+        kinds = {each.name: str(each.spec["kind"]) for each in self._fixture.recipe.step(step).outputs}
+        path = recorded and file_path(self._parts.settings, recorded)
+        stored = hashlib.sha256(path.read_bytes()).hexdigest() if path and path.exists() else None
+        return Kept(step=step, output=name, kind=kinds[name], digest=recorded, stored=stored)
+
+
+def _as_environment(settings: Settings) -> dict[str, str]:
+    """The settings as the variables that another process reads them from."""
+    found = {
+        "ONETAKE_DATABASE_URL": settings.database_url,
+        "ONETAKE_STORAGE_URL": settings.storage_url,
+        "ONETAKE_WORKER__LEASE_S": str(settings.worker.lease_s),
+    }
+    for name, account in settings.providers.items():
+        prefix = f"ONETAKE_PROVIDERS__{name.upper()}__"
+        found[f"{prefix}API_KEY"] = account.api_key.get_secret_value()
+        for field in ("base_url", "submit_timeout_s", "poll_first_s", "poll_interval_s"):
+            found[prefix + field.upper()] = str(getattr(account, field))
+    return found
+
+
+def _sold(task: dict[str, Any]) -> Sold:
+    accepted = datetime.datetime.fromisoformat(task["accepted_at"])
+    return Sold(
+        id=task["id"],
+        model=task["model"],
+        prompt=task["prompt"],
+        accepted_us=round(accepted.timestamp() * 1000) * 1000,
+        first_frame=task["first_frame_sha256"],
+    )
+
+
+def _clips_of(manifest: dict[str, Any] | None, clip: Part) -> tuple[str, ...] | None:
+    """The digests that a manifest names for the clip's step; None without one, or if its hash isn't its own."""
+    if manifest is None or digest(parse(manifest["content"])) != manifest["hash"]:
+        return None
+    outputs = json.loads(manifest["content"])["outputs"]
+    return tuple(output["digest"] for output in outputs if output["step"] == clip.step)

@@ -1,0 +1,83 @@
+"""C061: many workers look at one ready step at the same time; one of them may send it."""
+
+import asyncio
+import contextlib
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from onetake.domain.recipe_toml import parse_recipe
+from onetake.engine.intake import accept, prepare
+from onetake.engine.submitter import Claim, Market, claim, submit
+from onetake.engine.turn import Turn
+from onetake.sandbox import SandboxOptions
+from onetake.store import leases, workers
+from onetake.store.database import Database, Tx
+from onetake.store.sqlite import SqliteDatabase
+from tests.engine.recipes import still
+from tests.engine.rig import Rig, rigged
+from tests.fakes.databases import PausingDatabase
+
+WORKERS = 32
+CONNECTIONS = 4
+"""Writers on one file, each in its own thread as in a process of its own; SQLite lets 32 wait for one another so
+long that a round would take a tenth of a second."""
+
+ROUNDS = 300
+MODELS = {"reapi": ("gemini-3.1-flash-image-preview",)}
+UNSEEN = SandboxOptions(tiny=True, rates={"task_never_finishes": 1.0})  # what is drawn doesn't matter here
+
+
+async def test_c061_32_workers_and_one_job_300_times(tmp_path: Path) -> None:
+    async with rigged(tmp_path, UNSEEN) as rig, contextlib.AsyncExitStack() as opened:
+        databases = [await _open(rig, seed, opened) for seed in range(CONNECTIONS)]
+        racers = [(f"wrk_{number}", databases[number % CONNECTIONS]) for number in range(WORKERS)]
+        for who, database in racers:
+            await database.write(workers.insert, who, "racer", lease_us=3_600_000_000)
+        winners = set()
+        for round_ in range(ROUNDS):
+            await _order(rig, round_)
+            reached = await asyncio.gather(*(_look_then_claim(rig, who, database) for who, database in racers))
+            ((who, claimed),) = [
+                (who, each) for (who, _), claims in zip(racers, reached, strict=True) for each in claims
+            ]
+            await submit(rig.parts, claimed, worker_id=who, give_up=asyncio.Event(), on_sending=lambda: None)
+            winners.add(who)
+        assert len(winners) > 1  # it was a race
+        assert len(rig.look()["attempts"]) == ROUNDS
+        assert rig.bill["totals"]["posts"] == len(rig.bought()) == ROUNDS
+
+
+async def _open(rig: Rig, seed: int, opened: contextlib.AsyncExitStack) -> Database:
+    database = SqliteDatabase(rig.settings.database_path, rig.clock)
+    opened.push_async_callback(database.aclose)
+    return PausingDatabase(database, _pauses(seed))
+
+
+async def _order(rig: Rig, round_: int) -> None:
+    order = prepare(parse_recipe(still(), "test.toml"), still(), inputs={"prompt": f"Round {round_}"})
+    await rig.act(accept, order)
+
+
+async def _look_then_claim(rig: Rig, who: str, database: Database) -> list[Claim]:
+    """What the worker got: it looks first, as workers do, and claims in a second transaction."""
+    if not await database.read(leases.list_ready, limit=1, closed=frozenset()):
+        return []
+    market = Market(adapters=rig.parts.adapters, offered=MODELS, limit=4, started_s=rig.parts.clock.monotonic_s())
+
+    def reach(tx: Tx) -> list[Claim]:
+        return claim(Turn(tx, rig.clock, rig.parts.book, who), market)
+
+    return await database.write(reach)
+
+
+def _pauses(seed: int) -> Callable[[], None]:
+    """A pause between two statements: none, or up to a fifth of a millisecond, in which other threads run."""
+    chance, never = random.Random(seed), threading.Event()
+
+    def pause() -> None:
+        if chance.random() < 0.25:
+            never.wait(chance.uniform(0, 0.000_2))
+
+    return pause

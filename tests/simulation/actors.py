@@ -1,0 +1,125 @@
+"""Who acts in a world besides the engine: customers who order, supervisors who restart workers, people, and fate."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from onetake.domain.errors import DatabaseError, OnetakeError
+from tests.simulation.orders import order
+from tests.simulation.process import FREEZE_S
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+RESTART_S = 10.0
+"""From a worker's end to its next start, as by a service manager."""
+
+AGAIN_S = 10.0
+"""How long a customer waits before ordering again what wasn't confirmed."""
+
+READY_S, SWEEP_S = 30.0, 30.0
+"""How often workers look around: twice in a lease, seldom enough to be cheap."""
+
+DOWN_S = {"database_down": 70.0, "provider_down": 80.0, "key_refused": 100.0, "storage_full": 100.0}
+JUMP_S = {"clock_forward_200": 200, "clock_forward_4000": 4000, "clock_back_200": -200, "clock_back_1000": -1000}
+
+
+async def order_job(world: "World", number: int) -> None:
+    """Order until the order is confirmed; a client that dies is run again with the same inputs."""
+    wanted = order(world.schedule.recipe, number)
+    while not await _ran(world, "customer", lambda parts: parts.act("ada", world.engine.accept, wanted)):
+        await asyncio.sleep(AGAIN_S)
+
+
+async def keep_working(world: "World", number: int) -> None:
+    """A worker, started again whenever it ends."""
+    pace = world.engine.Pace(ready_s=READY_S, sweep_s=SWEEP_S)
+    while True:
+        process, parts = world.process(f"worker {number}")
+        stop = asyncio.Event()
+        world.workers[number], world.stops[number] = process, stop
+        worker = world.engine.Worker(parts, name=process.name, pace=pace)
+        task = process.start(lambda worker=worker, stop=stop: worker.run(stop))
+        await asyncio.wait([task])
+        if not task.cancelled() and (trouble := task.exception()) is not None:
+            world.note_trouble(trouble)
+        await asyncio.sleep(RESTART_S)
+
+
+async def _ran(world: "World", name: str, call: Any) -> bool:  # noqa: ANN401 - a function of the engine under test
+    """Whether a short-lived process came to its end, with a result or a refusal that stands."""
+    process, parts = world.process(name)
+    task = process.start(lambda: call(parts))
+    await asyncio.wait([task])
+    if task.cancelled():
+        return False
+    trouble = task.exception()
+    if trouble is not None and not isinstance(trouble, OnetakeError):
+        world.note_trouble(trouble)
+    return not isinstance(trouble, DatabaseError)
+
+
+async def befall(world: "World", second: int, what: str) -> None:
+    """Let an event of the schedule happen at its second."""
+    await asyncio.sleep(second)
+    name, _, number = what.rpartition("_")
+    worker = world.workers.get(int(number)) if number.isdigit() else None
+    if what in DOWN_S:
+        world.take_down(name, DOWN_S[what])
+    elif what in JUMP_S:
+        world.set_s += JUMP_S[what]
+    elif name == "kill" and worker:
+        worker.kill()
+    elif name == "freeze" and worker:
+        world.loop.freeze(worker, FREEZE_S)
+    elif name == "stop" and worker:
+        world.stops[int(number)].set()
+    elif what == "order_again":
+        await order_job(world, 1)
+    elif what in _PEOPLE:
+        await _PEOPLE[what](world)
+
+
+async def attach_all(world: "World") -> list[str]:
+    """Attach what the bill shows to what is unknown, as a person with the provider's dashboard would; who was refused."""
+    refused = []
+    for row in world.auditor.unknown():
+        task = world.auditor.task_of(row["id"])
+        if task is not None and not await _attach(world, row["job_id"], row["step"], task.id):
+            refused.append(f"{task.id} could not be attached to {row['id']}")
+    return refused
+
+
+async def attach_wrong(world: "World") -> None:
+    """Try to attach ids that are not of this order: unknown ones, and those of others."""
+    for row in world.auditor.unknown():
+        for ref in ("task_of_nobody", *(task.id for task in world.provider.tasks.values() if task.operation != row["operation"])):
+            await _attach(world, row["job_id"], row["step"], ref)
+
+
+async def _attach(world: "World", job_id: str, step: str, ref: str) -> bool:
+    done: list[object] = []
+
+    async def attach(parts: Any) -> None:  # noqa: ANN401 - the parts of the engine under test
+        done.append(await world.engine.attach(parts, job_id, ref, step_name=step))
+
+    await _ran(world, "person", attach)
+    return bool(done)
+
+
+async def resume(world: "World") -> None:
+    """Resume every job."""
+    for row in world.shared.rows("SELECT id FROM jobs"):
+        await _ran(world, "person", lambda parts, job=row["id"]: parts.act("ada", world.engine.resume, job))
+
+
+async def cancel(world: "World") -> None:
+    """Cancel the first job, if it was ordered by now."""
+    for row in world.shared.rows("SELECT id FROM jobs ORDER BY created_at LIMIT 1"):
+        await _ran(world, "person", lambda parts, job=row["id"]: parts.act("ada", world.engine.cancel, job))
+
+
+async def _attach_all(world: "World") -> None:
+    await attach_all(world)
+
+
+_PEOPLE = {"attach": _attach_all, "attach_wrong": attach_wrong, "resume": resume, "cancel": cancel}

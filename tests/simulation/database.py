@@ -1,0 +1,182 @@
+"""The real store SQL on one database in memory, shared by all simulated processes, and what its triggers remember.
+
+The schema is what the migrations make, read once per real process. The database outlives schedules (prepared
+statements are what make it quick) and is wiped between them. Triggers write down every change of state, every change
+of a row that may only be appended, and every deletion, so the auditor sees what rows went through and not only where
+they ended.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import closing
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from onetake.clock import Clock, ManualClock
+from onetake.domain.errors import DatabaseError
+from onetake.store.database import Row, Tx
+from onetake.store.driver import sqlite
+from onetake.store.migrate import migrate
+from onetake.store.sqlite import MEMORY, InlineDatabase
+from tests.simulation.process import FREEZE_S, Process
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOVING = ("attempts", "steps", "jobs", "expected_outputs", "artifacts", "cases")
+"""Tables whose rows have a state."""
+
+APPENDED = (
+    "hold_closings",
+    "quote_lines",
+    "wires",
+    "job_requests",
+    "step_requests",
+    "manifests",
+    "journal",
+    "evidence",
+    "decisions",
+    "recipes",
+    "blobs",
+)
+"""Tables whose rows are only ever added."""
+
+_LEFT_OUT = ("_no_delete", "_kept", "holds_no_update")
+"""The product's triggers against what happens here outside of the product: the wiping, and the pricing of holds."""
+
+_CYCLE = ("REFERENCES refs (id)", "REFERENCES refs (id) DEFERRABLE INITIALLY DEFERRED")
+"""Attempts and refs name each other, so neither could be wiped first."""
+
+_PRICE = "CREATE TRIGGER price AFTER INSERT ON holds BEGIN UPDATE holds SET amount = 7 WHERE id = NEW.id; END"
+"""Plan `none` holds nothing, and of nothing no half can be lost: here every hold is of seven credits."""
+
+_HISTORY = """CREATE TABLE history (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, place TEXT, id TEXT, old TEXT, new TEXT, holder TEXT, token INTEGER
+)"""
+
+
+def _triggers() -> list[str]:
+    def trigger(name: str, when: str, values: str) -> str:
+        columns = "kind, place, id, old, new, holder, token"
+        return f"CREATE TRIGGER {name} {when} BEGIN INSERT INTO history ({columns}) VALUES ({values}); END"
+
+    made = []
+    for table in MOVING:
+        holder = "OLD.worker_id, OLD.token" if table == "attempts" else "NULL, NULL"
+        moved = f"AFTER UPDATE OF state ON {table} WHEN OLD.state <> NEW.state"
+        made += [
+            trigger(f"{table}_moved", moved, f"'moved', '{table}', OLD.id, OLD.state, NEW.state, {holder}"),
+            trigger(f"{table}_made", f"AFTER INSERT ON {table}", f"'made', '{table}', NEW.id, NULL, NEW.state, NULL, NULL"),
+        ]
+    made += [trigger(f"{table}_changed", f"AFTER UPDATE ON {table}", f"'changed', '{table}', NULL, NULL, NULL, NULL, NULL") for table in APPENDED]
+    made += [
+        trigger(f"{table}_gone", f"AFTER DELETE ON {table}", f"'gone', '{table}', NULL, NULL, NULL, NULL, NULL")
+        for table in (*MOVING, *APPENDED, "refs", "holds", "sends")
+    ]
+    told = "'told', 'journal', NEW.job_id || '/' || NEW.seq, NULL, NEW.event, NEW.actor, NEW.attempt_no"
+    changed = "AFTER UPDATE OF attempt_id, provider_account, operation, ref, locator, source, actor ON refs"
+    made.append(trigger("refs_changed", changed, "'changed', 'refs', OLD.id, OLD.ref, NEW.ref, NULL, NULL"))
+    made.append(trigger("journal_told", "AFTER INSERT ON journal", told))
+    return made
+
+
+@cache
+def _schema() -> tuple[str, ...]:
+    """The statements that make an empty database."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        migrate(path)
+        with closing(sqlite.connect(str(path))) as raw:
+            found = raw.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
+            kept = [sql.replace(*_CYCLE) for name, sql in found if not name.endswith(_LEFT_OUT)]
+        return (*kept, _HISTORY, _PRICE, *_triggers())
+
+
+class _WorldsClock(ManualClock):
+    """The database's clock: the wall clock of whichever world uses the database now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = super().now_us
+
+    def now_us(self) -> int:
+        return self.read()
+
+
+class SharedDatabase:
+    """The one database, from outside: made empty, and read by the auditor in plain SQL."""
+
+    def __init__(self, make: Callable[[Path, Clock], InlineDatabase]) -> None:
+        self._clock = _WorldsClock()
+        self.inner = make(MEMORY, self._clock)
+        _at_once(self.inner.write(_execute, _schema()))
+        # In this order, because `PRAGMA defer_foreign_keys` would have every statement prepared anew.
+        self._wipe = tuple(f"DELETE FROM {table}" for table in (*_referring_first(self), "history"))
+
+    def begin(self, now_us: Callable[[], int]) -> None:
+        """Empty it for a world with this wall clock."""
+        self._clock.read = now_us
+        _at_once(self.inner.write(_execute, self._wipe))
+
+    def rows(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
+        """What a SELECT gives, now."""
+        return _at_once(self.inner.read(lambda tx: tx.all(sql, params)))
+
+
+def _at_once(call: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never waits, which is what an in-line database promises."""
+    try:
+        call.send(None)
+    except StopIteration as ended:
+        return cast("T", ended.value)
+    raise AssertionError("the in-line database waited")
+
+
+def _execute(tx: Tx, statements: tuple[str, ...]) -> None:
+    for statement in statements:
+        tx.do(statement)
+
+
+def _referring_first(database: SharedDatabase) -> list[str]:
+    """The tables, each before those that it refers to."""
+    sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'history'"
+    names = [row["name"] for row in database.rows(sql)]
+    needs = {name: {row["table"] for row in database.rows(f"PRAGMA foreign_key_list({name})")} for name in names}
+    needs["attempts"].discard("refs")
+    return list(reversed(list(TopologicalSorter(needs).static_order())))
+
+
+class ProcessDatabase:
+    """The shared database as one process sees it. Implements `Database`."""
+
+    def __init__(self, process: Process, shared: SharedDatabase) -> None:
+        self._process, self._inner = process, shared.inner
+
+    async def write(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The operation's result, once committed; its commit may fail, be the last thing, or go unanswered."""
+        process = self._process
+        what = await process.cross("commit", op.__name__)
+        if what == "error" or process.world.is_down("database"):
+            raise DatabaseError("The simulated database can't be written. Nothing was lost.")
+        result = await self._inner.write(op, *args, **kwargs)
+        if what == "crash_after":
+            await process.die()
+        if what == "freeze_after":
+            process.world.loop.freeze(process, FREEZE_S)
+            await asyncio.sleep(0)
+        if what == "lost":
+            raise DatabaseError("The simulated database didn't answer to COMMIT.")
+        return result
+
+    async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The operation's result, from one snapshot."""
+        what = await self._process.cross("read", op.__name__)
+        if what == "error" or self._process.world.is_down("database"):
+            raise DatabaseError("The simulated database can't be read.")
+        return await self._inner.read(op, *args, **kwargs)
+
+    async def aclose(self) -> None:
+        """It belongs to the world."""
