@@ -1,7 +1,8 @@
 """Attaches onetake to the harness: `harness_adapter.py init|enqueue|worker|report`, as the harness calls it.
 
 Only public names are used: the environment variables, `onetake migrate`, `jobs create`, `worker --until-idle` and
-`jobs list --json`. The recipe beside this file orders what the harness's fake provider serves.
+`jobs list --json`. The recipe beside this file orders what the harness's fake provider serves. With `--unguarded` before
+the word the worker is the one of `unguarded.py`.
 """
 
 import json
@@ -71,7 +72,9 @@ def enqueue() -> None:
 
 def worker() -> None:
     """Become the worker, so that a kill hits it."""
-    os.execve(sys.executable, [sys.executable, "-m", "onetake", "worker", "--until-idle"], environment())
+    guarded, unguarded = ["-m", "onetake", "worker", "--until-idle"], ["-m", "benchmarks.unguarded"]
+    chosen = unguarded if sys.argv[1] == "--unguarded" else guarded
+    os.execve(sys.executable, [sys.executable, *chosen], {**environment(), "PYTHONPATH": str(HERE.parent)})
 
 
 def report() -> None:
@@ -104,4 +107,4 @@ def epoch(moment: str) -> float:
     return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
 
 
-{"init": lambda: onetake("migrate"), "enqueue": enqueue, "worker": worker, "report": report}[sys.argv[1]]()
+{"init": lambda: onetake("migrate"), "enqueue": enqueue, "worker": worker, "report": report}[sys.argv[-1]]()

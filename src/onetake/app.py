@@ -18,18 +18,18 @@ from onetake.opening import prepare_database
 from onetake.outbound import AddressRule
 from onetake.providers.adapter import Adapter, list_contracts
 from onetake.providers.transport import HttpTransport
-from onetake.store.sqlite import SqliteDatabase
+from onetake.store.database import Database
 
 USER_AGENT = f"onetake/{__version__}"
 
 
-def open_database(settings: Settings, clock: Clock) -> SqliteDatabase:
+def open_database(settings: Settings, clock: Clock) -> Database:
     """The database of the settings; a new one is made, an older one must be migrated by a person.
 
     Raises:
         DatabaseError: it can't be used; says why and what to do.
     """
-    return SqliteDatabase(prepare_database(settings.database_path), clock)
+    return prepare_database(settings).open(clock)
 
 
 @contextlib.asynccontextmanager

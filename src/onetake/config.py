@@ -6,7 +6,7 @@ Every field here has its line in docs/reference/settings.md; a test finds the on
 import os
 import re
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -16,6 +16,7 @@ from onetake.domain.errors import BadValueError
 
 _PREFIX = "ONETAKE_"
 _SQLITE = "sqlite:///"
+_POSTGRES = ("postgresql://", "postgres://")
 _FILE = re.compile(r"file:(?://(?=/))?(?P<path>.+)")
 _ORIGIN = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^/?#@\s:\[\]]+)(:(?P<port>[0-9]{1,5}))?")
 _HEADER = re.compile(r"[\x20-\x7e]*")
@@ -63,14 +64,31 @@ class WorkerSettings(BaseModel):
     )
 
 
+class PostgresSettings(BaseModel):
+    """How PostgreSQL is spoken to, where the database is one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    lanes: int = Field(default=1, ge=1, le=32, description="Connections of a process that write to PostgreSQL.")
+    prepare: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description="Prepared statements: `auto` uses them unless a pooler is in between.",
+    )
+
+
 class Settings(BaseSettings):
     """All of them."""
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, env_nested_delimiter="__", extra="ignore")
 
-    database_url: str = Field(default="sqlite:///onetake-data/onetake.db", description="Where the state is kept.")
+    database_url: str = Field(
+        default="sqlite:///onetake-data/onetake.db",
+        repr=False,  # it may hold a password
+        description="Where the state is kept: `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`.",
+    )
     storage_url: str = Field(default="file:onetake-data/files", description="Where the files are kept.")
     providers: dict[str, ProviderSettings] = Field(default_factory=dict, description="Provider accounts, by name.")
+    postgres: PostgresSettings = Field(default_factory=PostgresSettings, description="How PostgreSQL is spoken to.")
     worker: WorkerSettings = Field(default_factory=WorkerSettings, description="How a worker works.")
     person: str = Field(
         default="owner", min_length=1, max_length=100, pattern=_LINE, description="Who acts, in the journal."
@@ -78,9 +96,9 @@ class Settings(BaseSettings):
 
     @field_validator("database_url")
     @classmethod
-    def _is_sqlite(cls, value: str) -> str:
-        if not value.startswith(_SQLITE) or value == _SQLITE:
-            raise ValueError("must be sqlite:///PATH, the only kind of database that this version keeps its state in")
+    def _is_known(cls, value: str) -> str:
+        if not value.startswith((_SQLITE, *_POSTGRES)) or value == _SQLITE:
+            raise ValueError("must be sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
         return value
 
     @field_validator("storage_url")
@@ -104,7 +122,7 @@ class Settings(BaseSettings):
             name = _PREFIX + "__".join(str(part) for part in first["loc"]).upper()
             raise BadValueError(f"{name} {_reason(first)}.") from None
         except SettingsError:  # ONETAKE_WORKER=x: pydantic wants JSON there, and we want the levels spelled out
-            groups = ("ONETAKE_WORKER", "ONETAKE_PROVIDERS")
+            groups = ("ONETAKE_WORKER", "ONETAKE_PROVIDERS", "ONETAKE_POSTGRES")
             name = next(variable for variable in os.environ if variable.upper() in groups)
             raise BadValueError(
                 f"{name} can't be set as a whole: set its parts, such as {name}__…, one by one."
@@ -119,7 +137,7 @@ class Settings(BaseSettings):
 
     @property
     def database_path(self) -> Path:
-        """The SQLite file."""
+        """The file, where the database is SQLite."""
         return Path(self.database_url.removeprefix(_SQLITE))
 
     @property
@@ -148,6 +166,7 @@ def _reason(error: ErrorDetails) -> str:
         "less_than_equal": f"must be at most {context.get('le')}",
         "string_too_short": "must not be empty",
         "string_too_long": f"must have at most {context.get('max_length')} characters",
+        "literal_error": f"must be one of {context.get('expected')}",
         "string_pattern_mismatch": "must be one line of text",
     }
     return reasons.get(error["type"], f"can't be used: {error['msg']}")

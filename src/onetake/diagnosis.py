@@ -1,5 +1,6 @@
 """What `onetake doctor` looks at: each part that a job needs, and what stands in the way of jobs now."""
 
+import asyncio
 import datetime
 import shutil
 from collections.abc import AsyncIterator
@@ -11,9 +12,9 @@ from onetake.domain.errors import OnetakeError, ProviderError
 from onetake.engine import models
 from onetake.engine.parts import Parts
 from onetake.media.decoder import VIDEO_HINT, video_available
+from onetake.opening import database_site
 from onetake.providers.adapter import Adapter
 from onetake.store import alarms, views
-from onetake.store.driver import needs_single_process, sqlite
 from onetake.store.migrate import HEAD
 
 FREE_BYTES_MIN = 1_000_000_000
@@ -45,9 +46,9 @@ async def _all(parts: Parts) -> AsyncIterator[Finding]:
     if strangers := Settings.list_strangers():
         known = f"{', '.join(strangers)}: no setting of that name; see docs/reference/settings.md"
         yield Finding("settings", is_well=False, says=known)
-    shared = "one process at a time" if needs_single_process() else "any number of processes"
-    database = f"{parts.settings.database_path} at revision {HEAD}, SQLite {sqlite.sqlite_version}, {shared}"
-    yield Finding("database", is_well=True, says=database)
+    site = database_site(parts.settings)
+    kept_by = await asyncio.to_thread(site.describe)
+    yield Finding("database", is_well=True, says=f"{site.place} at revision {HEAD}, {kept_by}")
     yield _storage(parts)
     yield Finding("decoders", is_well=video_available(), says="images and clips" if video_available() else VIDEO_HINT)
     for adapter in parts.adapters.values():

@@ -13,9 +13,10 @@ from onetake.config import Settings
 from onetake.domain.errors import BadValueError, DatabaseError
 from onetake.media.blobs import blob_path
 from onetake.providers.catalogue import list_contracts
-from onetake.store.database import Reader
-from onetake.store.migrate import check, migrate, revision_of
-from onetake.store.sqlite import SqliteReader
+from onetake.store.database import Reader, Row
+from onetake.store.migrate import check, migrate
+from onetake.store.site import Site
+from onetake.store.sites import site_of
 
 
 def load_settings() -> Settings:
@@ -35,20 +36,39 @@ def load_settings() -> Settings:
 
 def file_path(settings: Settings, digest: str) -> Path:
     """Where the file with this digest stands."""
-    return blob_path(settings.storage_path, digest)
+    return blob_path(settings.storage_path.absolute(), digest)
 
 
-def prepare_database(path: Path) -> Path:
-    """The path, once a database at this program's schema is there: a new one is made, an older one isn't touched.
+def with_paths(job: Row, settings: Settings) -> Row:
+    """The job, each output with the `path` of its file, or None while it is missing."""
+    outputs = [
+        {**output, "path": str(file_path(settings, output["digest"])) if output["digest"] else None}
+        for output in job["outputs"]
+    ]
+    return {**job, "outputs": outputs}
+
+
+def database_site(settings: Settings) -> Site:
+    """Where the database of the settings is.
+
+    Raises:
+        DatabaseError: the address can't be read, or what speaks to that kind of database isn't installed.
+    """
+    return site_of(settings.database_url, prepare=settings.postgres.prepare, lanes=settings.postgres.lanes)
+
+
+def prepare_database(settings: Settings) -> Site:
+    """The place, once a database at this program's schema is there: a new one is made, an older one isn't touched.
 
     Raises:
         DatabaseError: it can't be used; says why and what to do.
     """
-    if revision_of(path) is None:
-        migrate(path)
-    elif not check(path):
-        raise DatabaseError(f"The database {path} is older than this program: run `onetake migrate`.")
-    return path
+    site = database_site(settings)
+    if site.revision() is None:
+        migrate(site)
+    elif not check(site):
+        raise DatabaseError(f"The database {site.place} is older than this program: run `onetake migrate`.")
+    return site
 
 
 @contextlib.asynccontextmanager
@@ -58,8 +78,8 @@ async def open_store(settings: Settings) -> AsyncIterator[Reader]:
     Raises:
         DatabaseError: the database can't be used.
     """
-    path = await asyncio.to_thread(prepare_database, settings.database_path)
-    reader = SqliteReader(path, SystemClock())
+    site = await asyncio.to_thread(prepare_database, settings)
+    reader = site.open_reader(SystemClock())
     try:
         yield reader
     finally:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,19 @@ from tests.cli.shell import KEY, Shell
 TINY = ("sandbox", "--port", "0", "--tiny", "--queue-s", "0", "--render-s", "0", "--key", KEY)
 
 
-@pytest.fixture(scope="session")
-def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a tiny, quick sandbox answers."""
-    with Shell(folder=tmp_path_factory.mktemp("sandbox")).running(*TINY) as process:
+@contextmanager
+def sandboxed(folder: Path) -> Iterator[str]:
+    """A tiny, quick sandbox in a process of its own; where it answers."""
+    with Shell(folder=folder).running(*TINY) as process:
         assert process.stdout is not None
         yield process.stdout.readline().removeprefix("ready ").strip()
+
+
+@pytest.fixture(scope="session")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the session's sandbox answers."""
+    with sandboxed(tmp_path_factory.mktemp("sandbox")) as origin:
+        yield origin
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "onetake")
 MORTAL = (sys.executable, str(Path(__file__).with_name("mortal.py")))
-KEY = "good"
+KEY = "rk-recognisable-8f1c"
 _LONGEST_S = 100  # one command; nothing comes near it
 
 Json = dict[str, Any]
@@ -93,7 +93,7 @@ class Shell:
         """The same, with every command run by this one."""
         return replace(self, before=command)
 
-    def run(self, *arguments: str, given: str | bytes = b"") -> Ran:
+    def run(self, *arguments: str | bytes, given: str | bytes = b"") -> Ran:
         """The command, run to its end; `given` is its standard input."""
         ran = subprocess.run(
             [*self.before, *PROGRAM, *arguments],
@@ -106,7 +106,7 @@ class Shell:
         )
         return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode("utf-8", "replace"))
 
-    def run_all(self, commands: Sequence[Sequence[str]]) -> list[Ran]:
+    def run_all(self, commands: Sequence[Sequence[str | bytes]]) -> list[Ran]:
         """Commands that don't mind each other, a few at a time."""
         with ThreadPoolExecutor(3) as hands:
             return list(hands.map(lambda arguments: self.run(*arguments), commands))

@@ -18,7 +18,7 @@ ORDERS = {
 
 
 def test_an_order_that_cant_be_taken_is_refused_in_one_sentence(shell: Shell) -> None:
-    refused = shell.run_all([(*CREATE, *given) for given, _ in ORDERS.values()])  # type: ignore[misc]  # bytes are legal
+    refused = shell.run_all([(*CREATE, *given) for given, _ in ORDERS.values()])
     for ran, (_, sentence) in zip(refused, ORDERS.values(), strict=True):
         ran.refused(2, sentence)
     assert shell.run("jobs", "list", "--json").out == ""

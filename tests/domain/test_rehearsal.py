@@ -82,6 +82,7 @@ def test_a_clip_accepted_within_the_commits_millisecond_is_not_early() -> None:
         ({"bill": (BOUGHT_CLIP,)}, {0, 2}),
         ({"posts": {"draw": 2, "move": 1}}, {0, 2}),
         ({"posts": {}}, {0, 2}),
+        ({"bill": (BOUGHT_STILL, BOUGHT_CLIP, replace(BOUGHT_CLIP, id="t9"))}, {2}),
         ({"refused": 1}, {2}),
         # the clip was ordered too early, without the still, or with another one
         ({"crashes": (replace(CRASHES[0], sold=(BOUGHT_STILL, BOUGHT_CLIP)), CRASHES[1])}, {1}),

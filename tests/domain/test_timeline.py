@@ -140,6 +140,20 @@ def test_a_cancelled_step_gives_its_money_back_and_a_replaced_one_is_ready() -> 
     assert bars(told, "money") == ["a held 0-", "b held 0-7", "b returned 7-"]
 
 
+def test_a_late_file_that_fills_nothing_costs_nothing_and_nobody_is_needed_for_what_is_cancelled() -> None:
+    told = life(
+        *until_sent(),
+        ACCEPTED,
+        (4, "step.parked", "b", None, {"waiting_for": "review", "why": "asked too often"}),
+        (5, "attempt.finished", "a", 1, {"outputs": 1}),
+        (6, "attempt.delivered", "a", 1, {"files": [], "filled": 0}),
+        (7, "step.cancelled", "b", None, {}),
+        steps=("a", "b"),
+    )
+    assert bars(told, "money") == ["a held 0-", "b held 0-7", "b returned 7-"]
+    assert bars(told, "people") == ["doubt 4-7"]
+
+
 def test_an_earlier_attempt_moves_the_step_only_when_it_turns_out_to_be_running() -> None:
     told = life(
         *until_sent(),

@@ -116,7 +116,7 @@ async def _is_told(here: Site) -> bool:
 
 
 async def _is_stored(here: Site) -> bool:
-    (digest,) = here.rig.bought()[0]["sha256"]
+    digest: str = here.rig.bought()[0]["sha256"][0]
     return (here.rig.folder / "files" / "sha256" / digest[:2] / digest[2:]).exists()
 
 

@@ -1,6 +1,6 @@
 """C065: many processes on one SQLite file; no lock error reaches anybody, and nothing is lost.
 
-The case asks for 16 processes and 500 jobs for 60 s. The 16 processes are kept; the jobs are scaled to 96, about what
+The case asks for 16 processes and 500 jobs for 60 s. The 16 processes are kept; the jobs are scaled to 64, about what
 two cores settle in the time that CI can give it, all of them ordered and listed by a seventeenth process meanwhile.
 """
 
@@ -14,7 +14,7 @@ from tests.e2e.site import Site, site
 from tests.engine.recipes import still
 
 PROCESSES = 16
-JOBS = 96
+JOBS = 64
 
 
 async def test_c065_sixteen_processes_share_one_file(tmp_path: Path) -> None:

@@ -1,57 +1,27 @@
-"""Small recipes for the engine's tests: one still; two in one request; two apart; one from the other."""
-
-STILL = """
-[recipe]
-name = "still"
-version = 1
-title = "One still"
-key = ["prompt"]
-
-[inputs.prompt]
-type = "text"
-label = "What it shows"
-chars_max = 1000
-
-[[steps]]
-name = "draw"
-provider = "reapi"
-operation = "image"
-model = "gemini-3.1-flash-image-preview"
-EXTRAS
-
-[steps.request]
-model = { ref = "step.model" }
-prompt = { ref = "inputs.prompt" }
-size = "16:9"
-n = 1
-
-[[steps.outputs]]
-name = "still"
-kind = "image"
-width_px = 64
-"""
+"""Small recipes for the engine's tests: one still; several in one request; two apart; a clip of one of them."""
 
 ONE_REPLACEMENT = '[steps.replacement]\nreasons = ["provider_failed"]\ncount_max = 1'
 """A table for `still`: what fails may be bought once more."""
 
 
-def still(extras: str = "", *, name: str = "still", deadline_s: int | None = None) -> str:
-    """A recipe for one still; `extras` are further tables of its step, such as `[steps.repeats]`."""
-    deadline = "" if deadline_s is None else f"deadline_s = {deadline_s}"
-    written = STILL.replace("EXTRAS", deadline).replace('name = "still"\nversion', f'name = "{name}"\nversion')
-    return written.replace("[[steps.outputs]]", f"{extras}\n[[steps.outputs]]")
+def still(extras: str = "", *, deadline_s: int = 900) -> str:
+    """A recipe for one still, step `draw`; `extras` are further tables of its step, such as `[steps.repeats]`."""
+    return _head("still", "prompt") + _draw("draw", "prompt", deadline_s=deadline_s, extras=extras)
 
 
 def stills(*, asked: int, expected: int, partial: str = "failed", then: str = "") -> str:
-    """One request for several stills; `asked` of the provider, `expected` by the recipe; `then` adds steps."""
-    outputs = "".join(f'[[steps.outputs]]\nname = "still{n}"\nkind = "image"\nwidth_px = 64\n' for n in range(expected))
-    head, _, _ = STILL.replace("EXTRAS", "").partition("[[steps.outputs]]")
-    head = head.replace("n = 1", f"n = {asked}").replace('key = ["prompt"]', f'key = ["prompt"]\npartial = "{partial}"')
-    return head.replace('name = "still"', 'name = "stills"', 1) + outputs + then
+    """One request for several stills: `asked` of the provider, `expected` by the recipe; `then` adds steps."""
+    outputs = tuple(f"still{number}" for number in range(expected))
+    return _head("stills", "prompt", partial=partial) + _draw("draw", "prompt", asked=asked, outputs=outputs) + then
+
+
+def apart(*, partial: str = "failed") -> str:
+    """Two steps that need nothing of each other."""
+    return _head("apart", "day", "night", partial=partial) + _draw("day", "day") + _draw("night", "night")
 
 
 def clip_of(output: str) -> str:
-    """A further step that moves an output of the step before."""
+    """A further step, `move`, that is handed an output of `draw`."""
     return f"""
 [[steps]]
 name = "move"
@@ -75,19 +45,35 @@ duration_s = 1
 """
 
 
-def apart(*, partial: str = "failed") -> str:
-    """Two steps that need nothing of each other: a still in day, a still in night."""
-    head, _, rest = STILL.replace("EXTRAS", "").partition("[[steps]]")
-    steps = [
-        "[[steps]]"
-        + rest.replace('name = "draw"', f'name = "{name}"').replace('ref = "inputs.prompt"', f'ref = "inputs.{name}"')
-        for name in ("day", "night")
-    ]
-    inputs = "".join(
-        f'[inputs.{name}]\ntype = "text"\nlabel = "The scene by {name}"\nchars_max = 1000\n'
-        for name in ("day", "night")
+def _head(name: str, *inputs: str, partial: str = "failed") -> str:
+    head = f'[recipe]\nname = "{name}"\nversion = 1\ntitle = "A test"\npartial = "{partial}"\nkey = {list(inputs)}\n'
+    return head + "".join(
+        f'[inputs.{each}]\ntype = "text"\nlabel = "What it shows"\nchars_max = 1000\n' for each in inputs
     )
-    named = head.partition("[inputs.prompt]")[0].replace(
-        'key = ["prompt"]', f'key = ["day", "night"]\npartial = "{partial}"'
-    )
-    return named.replace('name = "still"', 'name = "apart"', 1) + inputs + "".join(steps)
+
+
+def _draw(
+    step: str,
+    prompt: str,
+    *,
+    asked: int = 1,
+    outputs: tuple[str, ...] = ("still",),
+    deadline_s: int = 900,
+    extras: str = "",
+) -> str:
+    return f"""
+[[steps]]
+name = "{step}"
+provider = "reapi"
+operation = "image"
+model = "gemini-3.1-flash-image-preview"
+deadline_s = {deadline_s}
+
+[steps.request]
+model = {{ ref = "step.model" }}
+prompt = {{ ref = "inputs.{prompt}" }}
+size = "16:9"
+n = {asked}
+
+{extras}
+""" + "".join(f'[[steps.outputs]]\nname = "{each}"\nkind = "image"\nwidth_px = 64\n' for each in outputs)

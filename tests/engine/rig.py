@@ -11,7 +11,6 @@ the end.
 
 import asyncio
 import contextlib
-import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -35,6 +34,7 @@ from onetake.sandbox import Sandbox, SandboxOptions
 from onetake.store import views
 from onetake.store.database import Database
 from onetake.store.migrate import migrate
+from onetake.store.sqlite_site import SqliteSite
 from tests.engine.audit import Auditor, Row, Tables
 from tests.fakes.virtual_time import VirtualClock, counted
 
@@ -52,11 +52,12 @@ T = TypeVar("T")
 
 
 @cache
-def _migrated() -> Path:
+def _migrated() -> bytes:
     """An empty database at this program's schema, made once: Alembic takes a second."""
-    path = Path(tempfile.mkdtemp(prefix="onetake-tests-")) / "empty.db"
-    migrate(path)
-    return path
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        migrate(SqliteSite(path))
+        return path.read_bytes()
 
 
 def settings_for(folder: Path, origin: str, *, submit_timeout_s: float = 5.0, **worker: float) -> Settings:
@@ -80,7 +81,7 @@ def settings_for(folder: Path, origin: str, *, submit_timeout_s: float = 5.0, **
 def make_database(folder: Path) -> None:
     """An empty, migrated database in the folder."""
     if not (folder / "onetake.db").exists():
-        shutil.copyfile(_migrated(), folder / "onetake.db")
+        (folder / "onetake.db").write_bytes(_migrated())
 
 
 @contextlib.asynccontextmanager

@@ -16,12 +16,10 @@ class FailingDatabase:
     def __init__(self, inner: Database, *, fails: Callable[[], bool]) -> None:
         """Wrap a database; `fails` is asked at each write."""
         self._inner, self._fails = inner, fails
-        self.failures = 0
 
     async def write(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, committed."""
         if self._fails():
-            self.failures += 1
             raise DatabaseError("The disk that holds the database is full: free some space. Nothing was lost.")
         return await self._inner.write(op, *args, **kwargs)
 
@@ -43,6 +41,9 @@ class _PausingTx:
     @property
     def now_us(self) -> int:
         return self._inner.now_us
+
+    def locking(self, table: str, *, skip: bool = False) -> str:
+        return self._inner.locking(table, skip=skip)
 
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         self._pause()

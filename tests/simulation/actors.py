@@ -19,7 +19,7 @@ AGAIN_S = 10.0
 READY_S, SWEEP_S = 30.0, 30.0
 """How often workers look around: twice in a lease, seldom enough to be cheap."""
 
-DOWN_S = {"database_down": 70.0, "provider_down": 80.0, "key_refused": 100.0, "storage_full": 100.0}
+DOWN_S = {"database_down": 70.0, "provider_down": 150.0, "key_refused": 100.0, "storage_full": 100.0}
 JUMP_S = {"clock_forward_200": 200, "clock_forward_4000": 4000, "clock_back_200": -200, "clock_back_1000": -1000}
 
 
@@ -84,7 +84,7 @@ async def attach_all(world: "World") -> list[str]:
     refused = []
     for row in world.auditor.unknown():
         task = world.auditor.task_of(row["id"])
-        if task is not None and not await _attach(world, row["job_id"], row["step"], task.id):
+        if task is not None and world.provider.knows(task) and not await _attach(world, row["job_id"], row["step"], task.id):
             refused.append(f"{task.id} could not be attached to {row['id']}")
     return refused
 

@@ -89,12 +89,12 @@ class Auditor:
                 self.violations.append(f"L5: {arrival.operation} was handed an address that isn't a verified file's")
 
     def unsettled(self) -> list[str]:
-        """What is neither final nor visibly a person's: with a case, or with an alarm where the provider can't deliver."""
+        """What is neither final nor visibly a person's: with a case, or with an alarm about a page in place of a file."""
         return [row["what"] for row in self._read(_UNSETTLED) if not (row["is_alarmed"] and self._is_hopeless(row))]
 
     def _is_hopeless(self, row: Row) -> bool:
         task = self.task_of(row["attempt"])
-        return task is not None and (task.fate.kind != "good" or task.outputs == 0)
+        return task is not None and task.fate.kind == "page"
 
     def waits_for_person(self) -> bool:
         """Whether a person could do something."""

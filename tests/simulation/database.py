@@ -21,6 +21,7 @@ from onetake.store.database import Row, Tx
 from onetake.store.driver import sqlite
 from onetake.store.migrate import migrate
 from onetake.store.sqlite import MEMORY, InlineDatabase
+from onetake.store.sqlite_site import SqliteSite
 from tests.simulation.process import FREEZE_S, Process
 
 P = ParamSpec("P")
@@ -88,7 +89,7 @@ def _schema() -> tuple[str, ...]:
     """The statements that make an empty database."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.db"
-        migrate(path)
+        migrate(SqliteSite(path))
         with closing(sqlite.connect(str(path))) as raw:
             found = raw.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
             kept = [sql.replace(*_CYCLE) for name, sql in found if not name.endswith(_LEFT_OUT)]

@@ -142,6 +142,8 @@ GETS: Mapping[str, GetFate] = {
     "get_truncated": GetFate(status=200, body=b'{"id": ', is_whole=False, fault=SendFault.TRUNCATED),
 }
 
+MODEL_LISTS: Mapping[str, GetFate] = {**GETS, "get_fewer_models": GetFate(status=200, body=b'{"data": [{"id": "other"}]}')}
+
 POLLS: Mapping[str, GetFate] = {
     **GETS,
     "poll_404": GetFate(status=404, body=REFUSAL % b"not_found"),
@@ -162,7 +164,9 @@ class TaskFate:
         ending: finished, failed, or empty: finished for ever without an output.
         code: why it failed.
         outputs: how many files more (or fewer) than asked for.
-        kind: of the file: good, or a name of `FILES`.
+        kind: of the files: good, or a name of `FILES`.
+        good: how many of them, the first ones, are good all the same.
+        forgotten_s: for how long after it was accepted the provider knows nothing of it.
         lifetime_s: how long an address serves.
     """
 
@@ -172,6 +176,8 @@ class TaskFate:
     code: str = "internal"
     outputs: int = 0
     kind: str = "good"
+    good: int = 0
+    forgotten_s: float = 0.0
     lifetime_s: float = 86_400.0
 
 
@@ -184,6 +190,8 @@ TASKS: Mapping[str, TaskFate] = {
     "has_more": TaskFate(outputs=1),
     "has_fewer": TaskFate(outputs=-1),
     "lies": TaskFate(kind="small"),
+    "lies_in_part": TaskFate(kind="small", good=1),
+    "is_forgotten": TaskFate(forgotten_s=900.0),
     "is_a_page": TaskFate(kind="page"),
     "expires": TaskFate(lifetime_s=20.0),
 }
@@ -237,6 +245,7 @@ DECODES: Mapping[str, str] = {
 
 EVENTS: tuple[str, ...] = (
     "database_down",
+    "provider_down",
     "provider_down",
     "key_refused",
     "storage_full",

@@ -138,10 +138,14 @@ class Provider:
         """What an accepted POST is told."""
         return json.dumps({"id": arrival.task.id, "status": "queued"}).encode() if arrival.task else b""
 
+    def knows(self, task: Task) -> bool:
+        """Whether it says so when it is asked about the task."""
+        return self.now_s() >= task.accepted_s + task.fate.forgotten_s
+
     def tell(self, task_id: str) -> tuple[int, bytes]:
         """Status and body of a poll."""
         task = self.tasks.get(task_id)
-        if task is None:
+        if task is None or not self.knows(task):
             return 404, b'{"error": {"code": "not_found", "message": "no such task"}}'
         told: dict[str, Any] = {"id": task.id, "model": task.body["model"]}
         if self.now_s() < task.ready_s:
@@ -160,8 +164,9 @@ class Provider:
         named = []
         for place in range(task.outputs):
             address = f"https://files.sim/{task.id}/{place}?signature={task.named}"
-            content = f"{task.id}/{place}/{task.fate.kind}"
-            self.files[address] = File(task=task, kind=task.fate.kind, digest=digest_of(content), expires_s=expires_s)
+            kind = "good" if place < task.fate.good else task.fate.kind
+            digest = digest_of(f"{task.id}/{place}/{kind}")
+            self.files[address] = File(task=task, kind=kind, digest=digest, expires_s=expires_s)
             named.append(address)
         return named
 

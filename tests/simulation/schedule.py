@@ -9,12 +9,14 @@ kind of place alone, and with what is done there ("commit", "commit claim"). `se
 the clock; its number is the virtual second.
 """
 
+import itertools
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.simulation.fates import DECODES, DOWNLOADS, EVENTS, GETS, POLLS, POSTS, TASKS
+from tests.simulation.fates import DECODES, DOWNLOADS, EVENTS, MODEL_LISTS, POLLS, POSTS, TASKS
 
 CRASHES = ("crash_before", "crash_after")
 STALLS = ("late", "freeze")
@@ -61,45 +63,65 @@ class Schedule:
 class _Place(NamedTuple):
     """How often faults are drawn for a place, up to which crossing, and which."""
 
-    weight: int
+    weight: float
     nth_max: int
     whats: tuple[str, ...]
 
 
+_COMMIT = ("error", "lost", *CRASHES, *STALLS, "freeze_after")
+
 PLACES: Mapping[str, _Place] = {
-    "post": _Place(26, 3, (*POSTS, *CRASHES, *STALLS, "crash_answered", "freeze_in_air")),
+    "post": _Place(24, 3, (*POSTS, *CRASHES, *STALLS, "crash_answered", "freeze_in_air")),
     "task": _Place(6, 3, (*TASKS,)),
     "poll": _Place(12, 8, (*POLLS, *CRASHES, *STALLS)),
-    "get models": _Place(2, 1, (*GETS, *CRASHES)),
+    "get models": _Place(2, 1, (*MODEL_LISTS, *CRASHES)),
     "download": _Place(8, 3, (*DOWNLOADS, *CRASHES, *STALLS)),
     "decode": _Place(5, 3, (*DECODES, *CRASHES, *STALLS)),
     "keep": _Place(4, 3, ("full", *CRASHES, *STALLS)),
-    "commit": _Place(22, 24, ("error", "lost", *CRASHES, *STALLS, "freeze_after")),
+    "commit": _Place(12, 24, _COMMIT),
+    "commit claim": _Place(3, 3, _COMMIT),
+    "commit record_outcome": _Place(3, 3, _COMMIT),
+    "commit record_finished": _Place(3, 2, _COMMIT),
+    "commit record_delivered": _Place(3, 2, _COMMIT),
     "read": _Place(3, 40, ("error", "crash_before", "freeze")),
     "second": _Place(12, 180, EVENTS),
 }
 """Chosen so that most faults meet something: a clean chain crosses 2 posts, some 6 polls, 2 downloads, 20 commits."""
 
+THEMES: Mapping[str, re.Pattern[str]] = {
+    "everything": re.compile(""),
+    "wire": re.compile("^(post|task|poll|get models) |down$|refused$"),
+    "deaths": re.compile("crash_|kill|stop"),
+    "stalls": re.compile("late$|slow$|freeze|clock|lost$"),
+    "database": re.compile(" error$| lost$|database|clock"),
+    "files": re.compile("^(task|download|decode|keep) |storage"),
+    "people": re.compile("^post .*(accepted|answered)$|silence|attach|resume|cancel|again|kill"),
+}
+"""Each schedule draws its faults from one theme (swarm testing): faults of a kind meet each other more often."""
 
-def drawn(number: int, *, workers_max: int = 3) -> Schedule:
+
+def _faults_of(theme: re.Pattern[str]) -> tuple[list[tuple[str, int, str]], list[float]]:
+    rows = [
+        ((where, place.nth_max, what), place.weight / len(place.whats))
+        for where, place in PLACES.items()
+        for what in place.whats
+        if theme.search(f"{where} {what}")
+    ]
+    return [row for row, _ in rows], list(itertools.accumulate(weight for _, weight in rows))
+
+
+_DRAWN_FROM = [_faults_of(theme) for theme in THEMES.values()]
+
+
+def drawn(number: int, *, workers_min: int = 1, workers_max: int = 3) -> Schedule:
     """The schedule of that number; neighbours have nothing in common."""
     chance = random.Random(number)
-    faults = {_fault(chance) for _ in range(_count(chance))}
+    rows, weights = chance.choice(_DRAWN_FROM)
+    picked = chance.choices(rows, cum_weights=weights, k=chance.choice((1, 2, 2, 3, 3, 4, 6)))
     return Schedule(
         seed=number,
-        workers=min(workers_max, chance.choice((1, 1, 2, 2, 3))),
+        workers=min(workers_max, max(workers_min, chance.choice((1, 1, 2, 2, 3)))),
         jobs=chance.choice((1, 1, 1, 1, 2)),
         recipe=chance.choice(("still", "still", "chain", "chain", "replacing", "pair")),
-        faults=tuple(sorted(faults)),
+        faults=tuple(sorted({Fault(where, chance.randint(1, nth_max), what) for where, nth_max, what in picked})),
     )
-
-
-def _count(chance: random.Random) -> int:
-    """How many faults: mostly few, so that they don't hide each other, sometimes many."""
-    return chance.choice((1, 2, 2, 3, 3, 4, 5, 8))
-
-
-def _fault(chance: random.Random) -> Fault:
-    where = chance.choices(list(PLACES), [place.weight for place in PLACES.values()])[0]
-    place = PLACES[where]
-    return Fault(where, chance.randint(1, place.nth_max), chance.choice(place.whats))

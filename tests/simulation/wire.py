@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from onetake.domain.wire import Answer, SendFault, SendPhase, SendReceipt, WireRequest, WireResult
 from onetake.providers.transport import Credential
-from tests.simulation.fates import GETS, POLLS, POSTS, WELL, GetFate, PostFate
+from tests.simulation.fates import GETS, MODEL_LISTS, POLLS, POSTS, WELL, GetFate, PostFate
 from tests.simulation.process import FREEZE_S, Process
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class ProcessTransport:
         world, path = self._world, urlsplit(request.url).path
         is_poll = "/tasks/" in path
         what = await self._process.cross("poll" if is_poll else "get", "" if is_poll else "models")
-        fate = (POLLS if is_poll else GETS).get(what, GetFate(status=200, body=None))
+        fate = (POLLS if is_poll else MODEL_LISTS).get(what, GetFate(status=200, body=None))
         if world.is_down("key"):
             fate = GETS["get_401"]
         if world.is_down("provider"):

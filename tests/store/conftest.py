@@ -1,32 +1,26 @@
-"""The databases that the store's tests run on: each test of the conformance suite runs once on each of them.
-
-Another database joins by a row in `OPENERS`; its tests are the ones that stand in `conformance/`.
-"""
+"""Databases for the store's tests; each test of the conformance suite runs once on each of `kinds.KINDS`."""
 
 import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from onetake.clock import ManualClock
-from onetake.store.database import Database
 from onetake.store.migrate import migrate
-from onetake.store.sqlite import InlineDatabase, SqliteDatabase
+from onetake.store.sqlite_site import SqliteSite
+from tests.store.kinds import KINDS, Kind
 from tests.store.shop import Shop
 from tests.store.world import World, populate
-
-OPENERS: dict[str, Callable[[Path, ManualClock], Database]] = {"sqlite": SqliteDatabase, "inline": InlineDatabase}
 
 
 @pytest.fixture(scope="session")
 def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty database at this program's schema, made once: Alembic takes a second."""
     path = tmp_path_factory.mktemp("empty") / "onetake.db"
-    migrate(path)
+    migrate(SqliteSite(path))
     return path
 
 
@@ -44,36 +38,42 @@ def file(empty_file: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(empty_file, tmp_path / "onetake.db"))
 
 
-@pytest.fixture(params=OPENERS)
-async def shop(request: pytest.FixtureRequest, empty_file: Path, folder: Path) -> AsyncIterator[Shop]:
+@pytest.fixture(scope="session", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """Each kind of database in turn."""
+    return KINDS[request.param]
+
+
+@pytest.fixture
+async def shop(kind: Kind, folder: Path) -> AsyncIterator[Shop]:
     """An open, empty database of each kind, with a clock that moves when told to."""
-    clock = ManualClock()
-    database = OPENERS[request.param](Path(shutil.copy(empty_file, folder / "onetake.db")), clock)
-    yield Shop(database, clock)
-    await database.aclose()
+    with kind.made(folder) as address, kind.clock(address) as clock:
+        database = kind.open(address, clock)
+        yield Shop(database, clock)
+        await database.aclose()
 
 
 @pytest.fixture(scope="session")
-def world_file(empty_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
-    """A database with a row of every kind, made once, and the ids in it."""
-    path = Path(shutil.copy(empty_file, tmp_path_factory.mktemp("world") / "onetake.db"))
+def whole_world(kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, object]]]:
+    """The address of a database with a row of every kind, made once, and the ids in it."""
 
-    async def make() -> dict[str, object]:
-        database = InlineDatabase(path, clock := ManualClock())
-        ids = await populate(Shop(database, clock))
-        await database.aclose()
-        return ids
+    async def make(address: str) -> dict[str, object]:
+        with kind.clock(address) as clock:
+            database = kind.open(address, clock)
+            ids = await populate(Shop(database, clock))
+            await database.aclose()
+            return ids
 
-    return path, asyncio.run(make())
+    with kind.made(tmp_path_factory.mktemp("world")) as address:
+        yield address, asyncio.run(make(address))
 
 
-@pytest.fixture(params=OPENERS)
-async def world(
-    request: pytest.FixtureRequest, world_file: tuple[Path, dict[str, object]], folder: Path
-) -> AsyncIterator[World]:
+@pytest.fixture
+async def world(kind: Kind, whole_world: tuple[str, dict[str, object]], folder: Path) -> AsyncIterator[World]:
     """An open database of each kind with a row of every kind."""
-    template, ids = world_file
-    clock = ManualClock(start_us=int(str(ids["now"])), seed=2)
-    database = OPENERS[request.param](Path(shutil.copy(template, folder / "world.db")), clock)
-    yield World(Shop(database, clock), ids)
-    await database.aclose()
+    template, ids = whole_world
+    start_us = int(str(ids["now"]))
+    with kind.made(folder, template) as address, kind.clock(address, start_us=start_us, seed=2) as clock:
+        database = kind.open(address, clock)
+        yield World(Shop(database, clock), ids)
+        await database.aclose()

@@ -15,6 +15,7 @@ from onetake.store import journal
 from onetake.store.database import Tx
 from onetake.store.migrate import migrate
 from onetake.store.sqlite import SqliteDatabase
+from onetake.store.sqlite_site import SqliteSite
 
 ROOT = Path(__file__).parents[2]
 LINES = 100
@@ -89,7 +90,7 @@ async def _run(what: str, path: Path, argument: str) -> None:
 
 def _main(what: str, path: Path, argument: str) -> None:
     if what == "migrate":
-        say(migrate(path))
+        say(migrate(SqliteSite(path)))
     else:
         asyncio.run(_run(what, path, argument))
 

@@ -16,9 +16,11 @@ from alembic.script import ScriptDirectory
 
 from onetake.domain import states
 from onetake.domain.errors import DatabaseError
+from onetake.store import migrate as migrations
 from onetake.store.driver import sqlite
-from onetake.store.migrate import HEAD, check, migrate, revision_of
+from onetake.store.migrate import HEAD
 from onetake.store.schema import metadata
+from onetake.store.sqlite_site import SqliteSite
 from tests.store import elsewhere
 
 KNOWN = (
@@ -27,6 +29,18 @@ KNOWN = (
     *("manifests", "model_lists", "quote_lines", "quotes", "recipes", "refs", "sends", "step_requests", "steps"),
     *("wires", "workers"),
 )
+
+
+def revision_of(path: Path) -> str | None:
+    return SqliteSite(path).revision()
+
+
+def check(path: Path) -> bool:
+    return migrations.check(SqliteSite(path))
+
+
+def migrate(path: Path) -> bool:
+    return migrations.migrate(SqliteSite(path))
 
 
 def run(path: Path, *statements: str) -> None:
@@ -84,9 +98,9 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_done_again(tmp_path: P
 
 def test_several_processes_may_migrate_a_new_file_at_once(tmp_path: Path) -> None:
     path = tmp_path / "onetake.db"
-    others = [elsewhere.start("migrate", path) for _ in range(3)]
+    others = [elsewhere.start("migrate", path) for _ in range(2)]
     assert {other.communicate()[0] for other in others} <= {"True\n", "False\n"}
-    assert [other.returncode for other in others] == [0, 0, 0]
+    assert [other.returncode for other in others] == [0, 0]
     assert check(path)
 
 

@@ -16,7 +16,8 @@ from onetake.domain.errors import DatabaseError
 from onetake.store import journal
 from onetake.store.database import ConstraintError, Tx
 from onetake.store.driver import needs_single_process, sqlite
-from onetake.store.sqlite import GROUP_MAX, InlineDatabase, SqliteConnection, SqliteDatabase
+from onetake.store.lanes import GROUP_MAX
+from onetake.store.sqlite import InlineDatabase, SqliteConnection, SqliteDatabase, SqliteReader
 from tests.repo.tree import sources, tree_of
 from tests.store import elsewhere
 from tests.store.elsewhere import LINES, make_account
@@ -178,10 +179,11 @@ async def test_closing_finishes_what_was_handed_in(file: Path) -> None:
     gate, _ = await held(database)
     writes = [asyncio.create_task(database.write(make_account, f"n{n}")) for n in range(3)]
     await asyncio.sleep(0)
-    closing = asyncio.create_task(database.aclose())
+    closing = asyncio.create_task(database._writer.aclose())
     await asyncio.sleep(0)
     gate.open()
     await closing
+    await database.aclose()
     assert await asyncio.gather(*writes) == [1, 1, 1]
     for call in (database.write, database.read):
         with pytest.raises(DatabaseError, match="was closed; nothing of this was written"):
@@ -189,16 +191,45 @@ async def test_closing_finishes_what_was_handed_in(file: Path) -> None:
     await database.aclose()  # again changes nothing
 
 
+# --- looking only
+
+
+async def test_one_who_only_looks_stands_beside_any_other(file: Path) -> None:
+    holder, reader = SqliteDatabase(file, ManualClock(), is_alone=True), SqliteReader(file, ManualClock())
+    gate, holding = await held(holder)
+    assert await reader.read(names) == []  # whoever writes meanwhile
+    gate.open()
+    await holding
+    await holder.write(make_account, "ada")
+    assert await reader.read(names) == ["ada"]
+    with pytest.raises(DatabaseError, match=r"can't be written: check the permissions"):
+        await reader.read(make_account, "bob")
+    await reader.aclose()
+    with pytest.raises(DatabaseError, match="was closed"):
+        await reader.read(names)
+    await holder.aclose()
+
+
+def test_looking_makes_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.db"
+    with pytest.raises(DatabaseError, match=r"can't be opened: check that its folder exists"):
+        SqliteReader(path, ManualClock())
+    assert not path.exists()
+
+
 # --- settings
+
+
+def settings(tx: Tx) -> dict[str, object]:
+    rows = [tx.one(f"PRAGMA {name}") for name in ("journal_mode", "synchronous", "foreign_keys")]
+    return {name: value for row in rows if row for name, value in row.items()}
 
 
 async def test_a_commit_survives_a_power_cut_and_keys_are_checked(file: Path) -> None:
     for database in (SqliteDatabase(file, ManualClock()), InlineDatabase(file, ManualClock())):
-        settings = {
-            name: await database.write(lambda tx, name=name: next(iter((tx.one(f"PRAGMA {name}") or {}).values())))  # type: ignore[misc]
-            for name in ("journal_mode", "synchronous", "foreign_keys")
-        }
-        assert settings == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+        full = 2  # https://sqlite.org/pragma.html#pragma_synchronous
+        wanted = {"journal_mode": "wal", "synchronous": full, "foreign_keys": 1}
+        assert await database.write(settings) == wanted
         await database.aclose()
 
 

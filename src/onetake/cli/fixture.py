@@ -65,9 +65,9 @@ def verify(
     *,
     is_json: Json = False,
 ) -> None:
-    """Run a fixture's chain through a crash and a restart: PASS or FAIL, with the evidence.
+    """Run a fixture's chain through a crash and a restart.
 
-    Buys nothing and touches no job: it brings a simulated provider that hands out the approved still, a database and
+    PASS or FAIL, with the evidence. Buys nothing and touches no job: it brings a simulated provider that hands out the approved still, a database and
     storage of its own, and kills a worker with SIGKILL after each saved id. Exit code 0 for PASS, 1 for FAIL; 2 for a
     file that isn't as it was approved.
     """

@@ -87,12 +87,10 @@ def list_(
 def show(job: JobName, *, is_json: Json = False) -> None:
     """Show one job whole: steps, sends, money, doubts and files."""
     from onetake.cli.sheet import lines_of
-    from onetake.opening import file_path, load_settings
+    from onetake.opening import load_settings, with_paths
     from onetake.store import views
 
-    found, settings = read_job(job, views.get_job), load_settings()
-    for output in found["outputs"]:
-        output["path"] = str(file_path(settings, output["digest"])) if output["digest"] else None
+    found = with_paths(read_job(job, views.get_job), load_settings())
     if is_json:
         emit(found)
         return

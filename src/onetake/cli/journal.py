@@ -53,7 +53,10 @@ def explain(
     *,
     is_json: Json = False,
 ) -> None:
-    """Tell a job's life in sentences, from its journal, or draw it as a time line."""
+    """Tell a job's life in sentences, or draw it.
+
+    Both are made from the job's journal alone.
+    """
     from onetake.store import views
 
     if svg is not None:

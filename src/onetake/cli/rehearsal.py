@@ -15,65 +15,60 @@ from asyncio.subprocess import DEVNULL, Process
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
-
 from onetake.app import open_parts
-from onetake.config import ProviderSettings, Settings, WorkerSettings
 from onetake.domain.canonical import digest, parse
 from onetake.domain.fixture import Fixture, Part
+from onetake.domain.recipe import Recipe
 from onetake.domain.rehearsal import Crash, Evidence, Kept, Ordered, Sold
 from onetake.engine.finding import find_job
 from onetake.engine.intake import accept, prepare
 from onetake.engine.ordering import check_orderable
 from onetake.engine.parts import Parts
-from onetake.opening import file_path
+from onetake.opening import file_path, load_settings
 from onetake.sandbox import Sandbox, SandboxOptions
 from onetake.store import jobs, views
 
 WAIT_S = 60.0
 """Longest that is waited for an id, and for the end: ten times what a slow machine needs. Then the evidence decides."""
 
+ACTOR = "rehearsal"
 _LOOK_S = 0.05
-_ENVIRONMENT = "ONETAKE_"
 
 
 async def rehearse(fixture: Fixture, folder: Path) -> Evidence:
     """What is known after the frozen chain was run through two crashes, in an empty folder.
 
+    From here on this process has the rehearsal's settings, and so have the workers that it starts.
+
     Raises:
         SurroundingsError: database, storage or decoders can't be used here.
     """
-    steps = fixture.recipe.steps
-    options = SandboxOptions(
-        still=fixture.still,
-        image_models=(fixture.recipe.step(fixture.chain.still.step).model,),
-        video_models=tuple(sorted({step.model for step in steps if step.kind == "generate"})),
-        folder=folder / "provider",
-    )
+    models = tuple(sorted({step.model for step in fixture.recipe.steps if step.kind == "generate"}))
+    options = SandboxOptions(still=fixture.still, image_models=models, video_models=models, folder=folder / "provider")
     async with Sandbox(options) as sandbox:
-        settings = _settings(folder, sandbox.base_url, {step.provider for step in steps if step.provider})
-        async with open_parts(settings) as parts:
-            return await _Rehearsal(fixture, sandbox, parts, folder).run()
+        _set_up(folder, sandbox.base_url, fixture.recipe)
+        async with open_parts(load_settings()) as parts:
+            return await _Rehearsal(fixture, sandbox, parts).run()
 
 
-def _settings(folder: Path, origin: str, providers: set[str]) -> Settings:
-    account = ProviderSettings(
-        base_url=origin, api_key=SecretStr("rehearsal"), submit_timeout_s=10, poll_first_s=0.3, poll_interval_s=0.3
-    )
-    return Settings(
-        database_url=f"sqlite:///{folder / 'onetake.db'}",
-        storage_url=f"file://{folder / 'files'}",
-        providers=dict.fromkeys(providers, account),
-        worker=WorkerSettings(lease_s=2),
-        person="rehearsal",
-    )
+def _set_up(folder: Path, origin: str, recipe: Recipe) -> None:
+    """Put the rehearsal's settings in the place of the caller's."""
+    for name in [name for name in os.environ if name.upper().startswith("ONETAKE_")]:
+        del os.environ[name]
+    os.environ["ONETAKE_DATABASE_URL"] = f"sqlite:///{folder / 'onetake.db'}"
+    os.environ["ONETAKE_STORAGE_URL"] = f"file://{folder / 'files'}"
+    os.environ["ONETAKE_WORKER__LEASE_S"] = "2"  # a killed worker's work is taken over soon
+    os.environ["ONETAKE_PERSON"] = ACTOR
+    for provider in {step.provider for step in recipe.steps if step.provider}:
+        account = {"BASE_URL": origin, "API_KEY": "none", "POLL_FIRST_S": "0.3", "POLL_INTERVAL_S": "0.3"}
+        os.environ.update({f"ONETAKE_PROVIDERS__{provider.upper()}__{name}": text for name, text in account.items()})
 
 
 class _Rehearsal:
     """One play. Workers are processes of their own, since they are to die."""
 
-    def __init__(self, fixture: Fixture, sandbox: Sandbox, parts: Parts, folder: Path) -> None:
-        self._fixture, self._sandbox, self._parts, self._folder = fixture, sandbox, parts, folder
+    def __init__(self, fixture: Fixture, sandbox: Sandbox, parts: Parts) -> None:
+        self._fixture, self._sandbox, self._parts = fixture, sandbox, parts
         self._job_id = ""
         self._worker: Process | None = None
 
@@ -83,7 +78,7 @@ class _Rehearsal:
         order = prepare(fixture.recipe, fixture.source, inputs=fixture.inputs)
         await check_orderable(self._parts, fixture.recipe)
         self._sandbox.hold()
-        self._job_id = (await self._parts.act("rehearsal", accept, order)).job_id
+        self._job_id = (await self._parts.act(ACTOR, accept, order)).job_id
         try:
             crashes = [await self._crash_after(part.step) for part in (fixture.chain.still, fixture.chain.clip)]
             await self._end()
@@ -94,11 +89,11 @@ class _Rehearsal:
     async def _crash_after(self, step: str) -> Crash:
         """Kill a worker as soon as the step's id stands in the database; what stands once it is dead."""
         worker = await self._start("worker")
-        deadline_s = self._parts.clock.monotonic_s() + WAIT_S
-        while step not in (await self._view())["refs"] and self._parts.clock.monotonic_s() < deadline_s:
-            if worker.returncode is not None:
-                break
-            await self._parts.clock.sleep(_LOOK_S)
+        clock, view = self._parts.clock, await self._view()
+        deadline_s = clock.monotonic_s() + WAIT_S
+        while step not in view["refs"] and view["completed_at"] is None and clock.monotonic_s() < deadline_s:
+            await clock.sleep(_LOOK_S)
+            view = await self._view()
         await self._kill()
         view = await self._view()
         attempts = next(each for each in view["steps"] if each["name"] == step)["attempts"]
@@ -121,10 +116,8 @@ class _Rehearsal:
             await self._kill()
 
     async def _start(self, *arguments: str) -> Process:
-        own = {name: value for name, value in os.environ.items() if not name.upper().startswith(_ENVIRONMENT)}
         command = (sys.executable, "-m", "onetake", *arguments)
-        environment = {**own, **_as_environment(self._parts.settings)}
-        self._worker = await asyncio.create_subprocess_exec(*command, stdout=DEVNULL, stderr=DEVNULL, env=environment)
+        self._worker = await asyncio.create_subprocess_exec(*command, stdout=DEVNULL, stderr=DEVNULL)
         return self._worker
 
     async def _kill(self) -> None:
@@ -163,21 +156,6 @@ class _Rehearsal:
         path = recorded and file_path(self._parts.settings, recorded)
         stored = hashlib.sha256(path.read_bytes()).hexdigest() if path and path.exists() else None
         return Kept(step=step, output=name, kind=kinds[name], digest=recorded, stored=stored)
-
-
-def _as_environment(settings: Settings) -> dict[str, str]:
-    """The settings as the variables that another process reads them from."""
-    found = {
-        "ONETAKE_DATABASE_URL": settings.database_url,
-        "ONETAKE_STORAGE_URL": settings.storage_url,
-        "ONETAKE_WORKER__LEASE_S": str(settings.worker.lease_s),
-    }
-    for name, account in settings.providers.items():
-        prefix = f"ONETAKE_PROVIDERS__{name.upper()}__"
-        found[f"{prefix}API_KEY"] = account.api_key.get_secret_value()
-        for field in ("base_url", "submit_timeout_s", "poll_first_s", "poll_interval_s"):
-            found[prefix + field.upper()] = str(getattr(account, field))
-    return found
 
 
 def _sold(task: dict[str, Any]) -> Sold:

@@ -15,7 +15,7 @@ from onetake.engine.finding import find_job
 from onetake.engine.intake import Order
 from onetake.engine.parts import Parts
 from onetake.engine.worker import Worker
-from onetake.opening import file_path, load_settings
+from onetake.opening import load_settings, with_paths
 from onetake.store import views
 
 
@@ -31,8 +31,7 @@ async def run_to_the_end(order: Order, on_line: Callable[[dict[str, Any]], None]
         taken = await take(parts, order)
         await _work(parts, taken.job_id, on_line)
         job = await parts.database.read(lambda tx: views.get_job(tx, find_job(tx, taken.job_id)))
-        files = [str(file_path(parts.settings, each["digest"])) for each in job["outputs"] if each["digest"]]
-        return {**job, "files": files}
+        return with_paths(job, parts.settings)
 
 
 async def _work(parts: Parts, job_id: str, on_line: Callable[[dict[str, Any]], None]) -> None:

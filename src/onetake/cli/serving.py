@@ -37,8 +37,9 @@ def run_recipe(
     log_to_stderr(is_json=is_json)
     job = run(run_to_the_end(order, lambda line: print_line(line, is_json=is_json)))
     emit(job) if is_json else say(f"{job['id']}  {coloured(job['status'])}")
-    for path in [] if is_json else job["files"]:
-        say(path)
+    for output in [] if is_json else job["outputs"]:
+        if output["path"] is not None:
+            say(output["path"])
     _judge(job)
 
 
@@ -95,12 +96,12 @@ def worker(
 
 def migrate(*, is_json: Json = False) -> None:
     """Bring the database to this program's schema; a new one is made."""
-    from onetake.opening import load_settings
+    from onetake.opening import database_site, load_settings
     from onetake.store import migrate as migrations
 
-    path = load_settings().database_path
-    changed = migrations.migrate(path)
+    site = database_site(load_settings())
+    changed = migrations.migrate(site)
     if is_json:
-        emit({"database": str(path), "revision": migrations.HEAD, "changed": changed})
+        emit({"database": site.place, "revision": migrations.HEAD, "changed": changed})
     else:
-        say(f"{path} is at revision {migrations.HEAD}{'' if changed else ' already'}.")
+        say(f"{site.place} is at revision {migrations.HEAD}{'' if changed else ' already'}.")

@@ -10,11 +10,11 @@ Job = dict[str, Any]
 _NEXT = {
     "preparing": "a worker sends it; nothing was bought for this step yet",
     "submitting": "the answer, or its lease's end; it is not sent twice",
-    "submission_unknown": "a person: find the provider's id and `onetake attach` it; it is never sent again by itself",
+    "submission_unknown": "a person finds the provider's id: `onetake attach {id} PROVIDER_ID`; it isn't sent again",
     "queued": "the provider; it is polled from its saved id",
     "in_progress": "the provider; it is polled from its saved id",
     "processing": "download and checks; free to repeat",
-    "needs_review": "a person: see the cases and alarms; `onetake jobs resume` looks again for free",
+    "needs_review": "a person: see the cases and alarms; `onetake jobs resume {id}` looks again for free",
     "completed": "nothing; the files stand",
     "incomplete": "a person may order what is missing",
     "failed": "nothing; an intended new try is a new job under another key",
@@ -29,7 +29,7 @@ def lines_of(job: Job) -> Iterator[str]:
     yield f"key      {job['key']}"
     yield f"recipe   {job['recipe']} {job['recipe_version']}  ({job['recipe_hash'][:12]})"
     yield f"state    {job['state']}  ({coloured(job['status'])})"
-    yield f"next     {_NEXT.get(job['status'], 'see its steps')}"
+    yield f"next     {_NEXT.get(job['status'], 'see its steps').format(id=job['id'])}"
     yield (
         f"credits  {money['held']} held, {money['captured']} used, {money['released']} returned;"
         f" {money['open']} of {money['holds']} holds open"
@@ -54,8 +54,9 @@ def _step(step: Job) -> Iterator[str]:
     yield f"step     {step['name']}: {step['state']}{waits}  {step['provider']} {step['model']}"
     for attempt in step["attempts"]:
         ref = f", id {attempt['ref']} by {attempt['source']}" if attempt["ref"] else ""
-        told = f"send: {attempt['outcome'] or 'no answer recorded'}{ref}; charged: {attempt['charged']}"
-        yield f"           attempt {attempt['no']}: {attempt['state']}  ({told})"
+        reach = f" after {attempt['receipt']['phase']}" if attempt["receipt"] else ""
+        told = f"send: {attempt['outcome'] or 'no answer recorded'}{reach}{ref}; charged: {attempt['charged']}"
+        yield f"           attempt {attempt['no']}: {attempt['state']}  {when(attempt['created_at'])}  ({told})"
         if attempt["error_code"]:
             yield f"             {attempt['error_message'] or attempt['error_code']}"
 

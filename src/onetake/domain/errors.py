@@ -9,6 +9,7 @@
     ├── NotFoundError         nothing of that name that you may see                 exit 4
     ├── SurroundingsError     database, storage, key or provider fail               exit 1
     │   ├── DatabaseError     unreachable, full, read-only, locked, too new
+    │   │   └── CommitUnknownError  the answer to a commit was lost: it stands whole, or not at all
     │   ├── StorageError      the blob store is full, read-only or broken
     │   ├── ProviderError     the provider refuses our key or doesn't answer
     │   └── MediaError        a decoder is missing or died
@@ -92,6 +93,13 @@ class DatabaseError(SurroundingsError):
     """The database can't be reached, is full, read-only, locked or newer than this program."""
 
     code = "database"
+
+
+class CommitUnknownError(DatabaseError):
+    """The connection broke while a commit was under way: the change stands whole, or not at all; look before acting."""
+
+    code = "commit_unknown"
+    money = "unknown"
 
 
 class StorageError(SurroundingsError):

@@ -158,9 +158,10 @@ def _waited(evidence: Evidence) -> Iterator[Finding]:
     too_early = [task for task in tasks if done is None or task.accepted_us < done // 1000 * 1000]
     accepted = _list([_ms(task.accepted_us, since) for task in tasks])
     yield Finding(bool(tasks) and not too_early, f"by the bill the provider accepted the clip: {accepted}")
-    frames = [task.first_frame for task in tasks]
-    told = "the approved still, byte for byte" if frames == [evidence.approved] else _list([f[:16] for f in frames])
-    yield Finding(frames == [evidence.approved], f"the first frame that the provider fetched for it: {told}")
+    frames = sorted({task.first_frame for task in tasks})
+    is_approved = frames == [evidence.approved]
+    told = "the approved still, byte for byte" if is_approved else _list([frame[:16] for frame in frames])
+    yield Finding(is_approved, f"the first frame that the provider fetched for it: {told}")
 
 
 def _reused(evidence: Evidence) -> Iterator[Finding]:

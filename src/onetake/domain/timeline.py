@@ -6,7 +6,7 @@ seconds: `spread` gives each moment a place, and folds long waits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +28,7 @@ class Bar:
 
     Attributes:
         start_us, end_us: microseconds since 1970; an end of None: it lasts.
-        tone: what it looks like: a state, or another word of `_TONES`.
+        tone: what it looks like: a step's state, or asked, working, doubt, fetching, held, spent or returned.
         text: what to write on it, if there is room.
     """
 
@@ -44,7 +44,7 @@ class Mark:
     """One journal line.
 
     Attributes:
-        tone: as for bars.
+        tone: what it looks like: a step's state, person, doubt or over.
         text: a word or two for beside the mark; may be empty.
         number: the attempt that begins here.
         title: its sentence, and how far a request got.
@@ -102,8 +102,6 @@ class _Event:
     bars: Mapping[str, str] = field(default_factory=dict)
 
 
-_HELD, _SPENT, _RETURNED = "held", "spent", "returned"
-
 _EVENTS: dict[str, _Event] = {
     "job.created": _Event("people", "person", "ordered"),
     "step.ready": _Event("onetake", "ready", bars={"onetake": "ready"}),
@@ -118,10 +116,10 @@ _EVENTS: dict[str, _Event] = {
         "provider", "complete", bars={"onetake": "collecting", "provider": "", "storage": "fetching"}
     ),
     "attempt.failed": _Event("provider", "failed", "failed", bars={"onetake": "ready", "provider": ""}),
-    "attempt.delivered": _Event("storage", "complete", bars={"storage": "", "money": _SPENT}),
+    "attempt.delivered": _Event("storage", "complete", bars={"storage": ""}),
     "step.complete": _Event("onetake", "complete", bars={"onetake": "complete"}),
     "step.failed": _Event("onetake", "failed", bars={"onetake": "failed"}),
-    "step.cancelled": _Event("onetake", "cancelled", bars={"onetake": "cancelled", "money": _RETURNED}),
+    "step.cancelled": _Event("onetake", "cancelled", bars={"onetake": "cancelled", "money": "returned"}),
     "step.parked": _Event("onetake", "doubt", bars={"onetake": "waiting"}),
     "step.replaced": _Event("onetake", "ready", bars={"onetake": "ready"}),
     "case.opened": _Event("people", "doubt"),
@@ -137,7 +135,7 @@ _EVENTS: dict[str, _Event] = {
     "job.cancelled": _Event("people", "cancelled", "cancelled"),
 }
 
-_TEXTS = {"asked": "POST", "doubt": "taken, or not?", "fetching": "fetch, check", "waiting": "waiting"}
+_TEXTS = {"asked": "POST", "doubt": "taken, or not?", "fetching": "fetch, check"}
 
 
 class _Board:
@@ -202,19 +200,28 @@ class _Board:
     def _end(self, key: Row | str, at_us: int) -> None:
         bar = self._going.pop(key, None)
         if bar is not None:
-            ended = Bar(row=bar.row, start_us=bar.start_us, end_us=at_us, tone=bar.tone, text=bar.text)
-            self._ended.append(ended)
+            self._ended.append(replace(bar, end_us=at_us))
 
     def ordered(self, line: Line) -> None:
         """Everything waits and is held from the first moment."""
         for step in self._steps:
             self._change(("onetake", step), line, "waiting")
-            self._change(("money", step), line, _HELD)
+            self._change(("money", step), line, "held")
 
     def failed(self, line: Line) -> None:
         """What the provider doesn't bill for is given back; else it stays held until somebody knows."""
         if line["data"].get("charged") == "no":
-            self._change(("money", line["step"]), line, _RETURNED)
+            self._change(("money", line["step"]), line, "returned")
+
+    def delivered(self, line: Line) -> None:
+        """What fills an output is paid; a late file that fills none moves no money."""
+        if line["data"].get("filled"):
+            self._change(("money", line["step"]), line, "spent")
+
+    def cancelled(self, line: Line) -> None:
+        """Nobody is needed for it any more."""
+        self._parked.discard(line["step"])
+        self._end(f"parked {line['step']}", line["at"])
 
     def parked(self, line: Line) -> None:
         """A person is asked to look."""
@@ -224,7 +231,7 @@ class _Board:
 
     def resumed(self, line: Line) -> None:
         """What was parked may be sent again."""
-        for step in sorted(self._parked) if line["data"].get("steps") else ():
+        for step in sorted(self._parked):
             self._end(f"parked {step}", line["at"])
             self._change(("onetake", step), line, "ready")
         self._parked.clear()
@@ -243,7 +250,9 @@ class _Board:
 
 _BESIDE: dict[str, Callable[[_Board, Line], None]] = {
     "job.created": _Board.ordered,
+    "attempt.delivered": _Board.delivered,
     "step.failed": _Board.failed,
+    "step.cancelled": _Board.cancelled,
     "step.parked": _Board.parked,
     "job.resumed": _Board.resumed,
     "case.opened": _Board.asked,

@@ -12,7 +12,7 @@ from onetake.domain.states import StepState, WaitReason
 from onetake.engine.parts import Parts
 from onetake.engine.poller import POLL_TIMEOUT_S
 from onetake.engine.turn import Turn
-from onetake.store import artifacts, leases, steps
+from onetake.store import artifacts, jobs, leases, steps
 from onetake.store.leases import Watched
 from onetake.store.steps import Step
 
@@ -59,6 +59,7 @@ async def _ask(parts: Parts, held: Watched) -> tuple[str, ...]:
 
 def record_renewed(turn: Turn, step: Step, found: dict[str, tuple[str, ...]]) -> None:
     """Keep fresh addresses and open the step, or put the next try off."""
+    jobs.get(turn.tx, step.job_id)
     standing = steps.get(turn.tx, step.id)
     if standing.state is not StepState.WAITING or standing.waiting_for is not WaitReason.ADDRESS:
         return

@@ -131,7 +131,7 @@ def resume(turn: Turn, job_name: str) -> Resumed:
         NotFoundError: there is no such job.
         NotAllowedError: the job has ended.
     """
-    job = find_job(turn.tx, job_name)
+    job = jobs.get(turn.tx, find_job(turn.tx, job_name)["id"])
     if job["state"] != JobState.OPEN:
         raise NotAllowedError(f"Job {job['id']} is {job['state']}: there is nothing to resume.")
     polls = attempts.make_due(turn.tx, job["id"])
@@ -156,7 +156,7 @@ def cancel(turn: Turn, job_name: str) -> JobState:
         NotFoundError: there is no such job.
         NotAllowedError: the job has ended.
     """
-    job = find_job(turn.tx, job_name)
+    job = jobs.get(turn.tx, find_job(turn.tx, job_name)["id"])
     if job["state"] != JobState.OPEN:
         raise NotAllowedError(f"Job {job['id']} is {job['state']}: there is nothing to cancel.")
     if jobs.request_cancel(turn.tx, job["id"]):

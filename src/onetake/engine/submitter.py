@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import structlog
 
 from onetake.clock import new_id
-from onetake.domain.answers import Accepted, Outcome, outcome_of
+from onetake.domain.answers import Accepted, NotSent, Outcome, outcome_of
 from onetake.domain.errors import DatabaseError
 from onetake.domain.events import StepEvent
 from onetake.domain.states import AttemptState
-from onetake.domain.wire import WireRequest
+from onetake.domain.wire import SendFault, SendPhase, SendReceipt, WireRequest, WireResult
 from onetake.engine.addresses import park_if_old
 from onetake.engine.outcomes import record_outcome
 from onetake.engine.parts import Parts
@@ -118,6 +118,21 @@ def _intend(turn: Turn, adapter: Adapter, step: Step, started_s: float) -> Claim
         timeout_s=timeout_s,
         send_by_s=started_s + LEASE_MARGIN_S,
     )
+
+
+def withdraw(turn: Turn, adapters: Mapping[str, Adapter], taken: frozenset[str]) -> None:
+    """Record that the actor's claims which it never got back were never sent, and never will be.
+
+    For the owner alone, after a claim's commit went unanswered: it may stand, and only its owner may send it.
+    """
+    receipt = SendReceipt(
+        phase=SendPhase.NOTHING, at_us={}, fault=SendFault.GIVEN_UP, detail="the claim's commit went unanswered"
+    )
+    for attempt_id in leases.list_submitting(turn.tx, turn.actor):
+        if attempt_id not in taken:
+            adapter = adapters[attempts.get(turn.tx, attempt_id).provider]
+            unsent = WireResult(receipt=receipt, answer=None)
+            record_outcome(turn, adapter, attempt_id, NotSent(fault=SendFault.GIVEN_UP), unsent)
 
 
 async def submit(

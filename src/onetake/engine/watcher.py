@@ -94,7 +94,7 @@ class Watcher:
             try:
                 visit = await (poller.poll(self._parts, watch) if is_poll else collector.collect(self._parts, watch))
                 if isinstance(visit, Again) and visit.is_backoff and visit.after_s > LONG_WAIT_S:
-                    await self._keep_wait(watch, visit.after_s)
+                    visit = visit if await self._keep_wait(watch, visit.after_s) else Over()
             except OnetakeError as error:
                 visit = Again(self._wait_s(watch))
                 _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence)
@@ -113,9 +113,10 @@ class Watcher:
         watch.failures += 1
         return backoff_s(watch.failures, base_s=1.0, cap_s=POLL_BACKOFF_S_MAX, chance=self._parts.clock.uniform(0, 1))
 
-    async def _keep_wait(self, watch: Watch, after_s: float) -> None:
+    async def _keep_wait(self, watch: Watch, after_s: float) -> bool:
+        """Whether the wait is kept; if not, the lease is gone or the attempt has ended."""
         until = self._parts.clock.now_us() + round(after_s * 1e6)
-        await self._parts.database.write(attempts.postpone, watch.held.attempt_id, watch.held.token, until)
+        return await self._parts.database.write(attempts.postpone, watch.held.attempt_id, watch.held.token, until)
 
 
 async def first_of(wait_s: float, parts: Parts, *events: asyncio.Event) -> None:

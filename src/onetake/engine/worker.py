@@ -61,6 +61,8 @@ class Worker:
         self._id = ""
         self._submits: set[asyncio.Task[None]] = set()
         self._unsent: set[str] = set()
+        self._taken: set[str] = set()  # claims that we got back, until their outcome is recorded
+        self._unanswered: set[str] = set()  # worker ids under which a claim may stand that we didn't get back
         self._gates = ProviderGates(parts)
         self._trouble: DatabaseError | None = None
         self._is_unsure = False  # the database failed: some lease may be ours without our knowing
@@ -163,6 +165,7 @@ class Worker:
         while not stop.is_set():
             parts.wake.clear()
             try:
+                await self._withdraw()
                 claimed = await self._claim_some(stop)
                 if until_idle and not claimed and (self._trouble or (not self._submits and await self._is_idle())):
                     return
@@ -176,6 +179,7 @@ class Worker:
                 claimed = []
             for each in claimed:
                 self._unsent.add(each.attempt_id)
+                self._taken.add(each.attempt_id)
                 task = tasks.create_task(self._submit(each, watcher))
                 self._submits.add(task)
                 task.add_done_callback(self._landed)
@@ -193,14 +197,26 @@ class Worker:
             return []
         ready = await parts.database.read(leases.list_ready, limit=free, closed=self._gates.closed())
         offered = {provider: await self._gates.offered(provider) for provider in {step.provider for step in ready}}
-        if unoffered := [step for step in ready if _is_unoffered(step, offered)]:
-            await parts.act(self._id, park_unoffered, unoffered)
+        for step in ready:
+            if _is_unoffered(step, offered):
+                await parts.act(self._id, park_unoffered, step)
         if stop.is_set() or not any(step.model in offered[step.provider] for step in ready):
             return []
         market = submitter.Market(
             adapters=parts.adapters, offered=offered, limit=free, started_s=parts.clock.monotonic_s()
         )
-        return await parts.act(self._id, submitter.claim, market)
+        worker_id = self._id
+        try:
+            return await parts.act(worker_id, submitter.claim, market)
+        except DatabaseError:
+            self._unanswered.add(worker_id)
+            raise
+
+    async def _withdraw(self) -> None:
+        """Free the steps of claims whose commit went unanswered; between claims, so that none is on its way back."""
+        for worker_id in list(self._unanswered):
+            await self._parts.act(worker_id, submitter.withdraw, self._parts.adapters, frozenset(self._taken))
+            self._unanswered.discard(worker_id)
 
     async def _submit(self, claimed: submitter.Claim, watcher: Watcher) -> None:
         parts = self._parts
@@ -221,6 +237,7 @@ class Worker:
             return
         finally:
             self._unsent.discard(claimed.attempt_id)
+        self._taken.discard(claimed.attempt_id)
         if isinstance(outcome, Accepted):
             await self._watch(claimed.attempt_id, watcher, is_resumed=False)
         elif isinstance(outcome, NotSent | Refused):

@@ -98,8 +98,10 @@ def insert_wire(tx: Tx, attempt_id: str, request: WireRequest, *, callback_token
 
 
 def get(tx: Tx, attempt_id: str) -> Attempt:
-    """The attempt of that id."""
-    row = tx.one(f"{_READ} WHERE a.id = :id", {"id": attempt_id})
+    """The attempt of that id; a caller that writes has it and its job's row to itself until the transaction ends."""
+    if lock := tx.locking("j"):  # by itself, so that what is read next is what was left when the wait was over
+        tx.one(f"SELECT j.id FROM jobs j JOIN attempts a ON a.job_id = j.id WHERE a.id = :id{lock}", {"id": attempt_id})
+    row = tx.one(f"{_READ} WHERE a.id = :id{tx.locking('a')}", {"id": attempt_id})
     if row is None:
         raise LookupError(attempt_id)
     return Attempt(**{**row, "state": AttemptState(row["state"])})

@@ -9,6 +9,8 @@ acts (a POST, a download) start after that. Operations do no I/O of their own an
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from onetake.domain.errors import DatabaseError
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -19,12 +21,28 @@ class ConstraintError(Exception):
     """A row was refused by a constraint; the text names it."""
 
 
+class ConflictError(DatabaseError):
+    """Another transaction was in the way, or the connection broke before the commit: nothing of this one stands."""
+
+
 class Tx(Protocol):
     """One transaction, as the drawers see it. Statements use `:name` parameters."""
 
     @property
     def now_us(self) -> int:
         """The database's clock (`onetake_now()`), read once per transaction; it decides leases."""
+        ...
+
+    def locking(self, table: str, *, skip: bool = False) -> str:
+        """What ends a SELECT whose rows of `table` (its name or alias) are the caller's until the transaction ends.
+
+        Empty where writers take turns anyway, and in a read.
+
+        Args:
+            table: whose rows.
+            skip: leave out rows that another transaction has; else wait for it, or lose to it if others share this
+                transaction, so that nobody who holds a row waits for one.
+        """
         ...
 
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
@@ -64,6 +82,7 @@ class Database(Reader, Protocol):
 
         Raises:
             ConstraintError: a constraint refused a row; nothing of this operation stands.
+            CommitUnknownError: the answer to the commit was lost; look before acting.
             DatabaseError: the database can't be written now; nothing of this operation stands.
         """
         ...

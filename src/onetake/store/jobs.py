@@ -60,7 +60,7 @@ def find(tx: Tx, account_id: str, name: str) -> Row | None:
 
 def get(tx: Tx, job_id: str) -> Row:
     """The job; a caller that writes about it has its row to itself until the transaction ends."""
-    row = tx.one("SELECT * FROM jobs WHERE id = :id", {"id": job_id})
+    row = tx.one(f"SELECT * FROM jobs WHERE id = :id{tx.locking('jobs')}", {"id": job_id})
     if row is None:
         raise LookupError(job_id)
     return row

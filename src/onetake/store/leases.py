@@ -7,6 +7,7 @@ UPDATE renews. Each change of hands raises the attempt's `token`; a write that n
 Limits stand in the text: SQLite looks at a bound LIMIT when it plans, and prepares the statement anew for each.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onetake.store.database import Tx
@@ -46,53 +47,66 @@ class Watched:
 
 
 def list_ready(tx: Tx, *, limit: int, closed: frozenset[str]) -> list[Step]:
-    """Steps that may be claimed now, oldest first; none of a provider in `closed`."""
+    """Steps that may be claimed now, oldest first; none of a provider in `closed`.
+
+    A caller that writes has their jobs to itself; those that another transaction has are left out.
+    """
     names = {f"closed_{n}": provider for n, provider in enumerate(sorted(closed))}
-    others = f" AND provider NOT IN ({', '.join(f':{name}' for name in names)})" if names else ""
+    others = f" AND s.provider NOT IN ({', '.join(f':{name}' for name in names)})" if names else ""
     rows = tx.all(
-        "SELECT * FROM steps WHERE state = 'ready' AND kind = 'generate'"
-        f" AND (not_before IS NULL OR not_before <= :now){others} ORDER BY created_at, position LIMIT {limit:d}",
+        "SELECT s.* FROM steps s JOIN jobs j ON j.id = s.job_id WHERE s.state = 'ready' AND s.kind = 'generate'"
+        f" AND (s.not_before IS NULL OR s.not_before <= :now){others} ORDER BY s.created_at, s.position LIMIT {limit:d}"
+        f"{tx.locking('j', skip=True)}",
         {"now": tx.now_us, **names},
     )
     return [Step.of(row) for row in rows]
 
 
+_WAITING = "FROM attempts a {join} WHERE a.ended_at IS NULL AND a.state IN ('processing', 'collecting')"
+
 _ORPHANS = (
-    "SELECT a.id FROM attempts a LEFT JOIN workers w ON w.id = a.worker_id"
-    " WHERE a.ended_at IS NULL AND a.state IN ('processing', 'collecting')"
-    " AND (w.id IS NULL OR (w.lease_until <= :now AND w.id <> :worker))"
+    _WAITING.format(join="") + " AND a.worker_id IS NULL",
+    _WAITING.format(join="JOIN workers w ON w.id = a.worker_id") + " AND w.lease_until <= :now AND w.id <> :worker",
 )
+"""What nobody alive holds: attempts that somebody let go, and those of dead workers."""
 
 
 def is_any_orphan(tx: Tx, worker_id: str) -> bool:
     """Whether a submit was lost, or an attempt waits that nobody alive holds."""
     if list_lost_submits(tx, limit=1):
         return True
-    return tx.one(f"{_ORPHANS} LIMIT 1", {"now": tx.now_us, "worker": worker_id}) is not None
+    params = {"now": tx.now_us, "worker": worker_id}
+    return any(tx.one(f"SELECT a.id {orphans} LIMIT 1", params) for orphans in _ORPHANS)
 
 
 def lease_open(tx: Tx, worker_id: str, *, limit: int) -> list[Watched]:
     """Attempts that nobody alive holds and that wait for the provider or for their files; now this worker's."""
-    taken = tx.all(
-        "UPDATE attempts SET worker_id = :worker, token = token + 1, lease_until = NULL"
-        f" WHERE id IN ({_ORPHANS} ORDER BY a.created_at LIMIT {limit:d}) RETURNING id",
-        {"worker": worker_id, "now": tx.now_us},
-    )
-    return [watched(tx, row["id"]) for row in taken]
+    taken: list[str] = []
+    for orphans in _ORPHANS:
+        # MATERIALIZED: PostgreSQL could else run the inner SELECT more than once, and lease more than `limit`.
+        rows = tx.all(
+            f"WITH found AS MATERIALIZED (SELECT a.id {orphans} ORDER BY a.created_at LIMIT {limit - len(taken):d}"
+            f"{tx.locking('a', skip=True)}) UPDATE attempts SET worker_id = :worker, token = token + 1,"
+            " lease_until = NULL WHERE id IN (SELECT id FROM found) RETURNING id",
+            {"worker": worker_id, "now": tx.now_us},
+        )
+        taken += [row["id"] for row in rows]
+    return list_watched(tx, taken)
 
 
 def watched(tx: Tx, attempt_id: str) -> Watched:
     """The attempt as its holder sees it; it has a ref."""
-    found = _find(tx, attempt_id)
-    if found is None:
+    found = list_watched(tx, [attempt_id])
+    if not found:
         raise LookupError(attempt_id)
-    return found
+    return found[0]
 
 
 def find_held(tx: Tx, attempt_id: str, worker_id: str) -> Watched | None:
     """The attempt, if it waits for the provider or for its files and this worker holds it."""
-    found = _find(tx, attempt_id)
-    return found if found and found.worker_id == worker_id and found.state in ("processing", "collecting") else None
+    found = list_watched(tx, [attempt_id])
+    is_held = bool(found) and found[0].worker_id == worker_id and found[0].state in ("processing", "collecting")
+    return found[0] if is_held else None
 
 
 def tokens_held(tx: Tx, worker_id: str) -> dict[str, int]:
@@ -105,18 +119,23 @@ def tokens_held(tx: Tx, worker_id: str) -> dict[str, int]:
     return {row["id"]: row["token"] for row in rows}
 
 
-def _find(tx: Tx, attempt_id: str) -> Watched | None:
-    row = tx.one(
+def list_watched(tx: Tx, attempt_ids: Sequence[str]) -> list[Watched]:
+    """Those of the attempts that have a ref, oldest first, as their holder sees them."""
+    if not attempt_ids:
+        return []
+    names = {f"id_{n}": attempt_id for n, attempt_id in enumerate(attempt_ids)}
+    rows = tx.all(
         "SELECT a.id AS attempt_id, a.step_id, a.job_id, a.state, coalesce(a.worker_id, '') AS worker_id,"
-        " a.token, a.provider, a.operation, a.slot, r.ref,"
-        " r.locator, a.accepted_at, a.not_before, a.accepted_at + s.deadline_s * 1000000 AS deadline_at, a.is_queued,"
+        " a.token, a.provider, a.operation, a.slot, r.ref, r.locator, a.accepted_at, a.not_before,"
+        " a.accepted_at + s.deadline_s * CAST(1000000 AS BIGINT) AS deadline_at, a.is_queued,"
         " EXISTS (SELECT 1 FROM alarms m WHERE m.subject = a.id AND m.cleared_at IS NULL) AS has_alarms"
-        " FROM attempts a JOIN steps s ON s.id = a.step_id JOIN refs r ON r.id = a.ref_id WHERE a.id = :id",
-        {"id": attempt_id},
+        " FROM attempts a JOIN steps s ON s.id = a.step_id JOIN refs r ON r.id = a.ref_id"
+        f" WHERE a.id IN ({', '.join(f':{name}' for name in names)}) ORDER BY a.created_at, a.id",
+        names,
     )
-    if row is None:
-        return None
-    return Watched(**{**row, "is_queued": bool(row["is_queued"]), "has_alarms": bool(row["has_alarms"])})
+    return [
+        Watched(**{**row, "is_queued": bool(row["is_queued"]), "has_alarms": bool(row["has_alarms"])}) for row in rows
+    ]
 
 
 def list_sources(tx: Tx, job_id: str) -> list[Watched]:
@@ -126,14 +145,27 @@ def list_sources(tx: Tx, job_id: str) -> list[Watched]:
         " JOIN refs r ON r.attempt_id = f.attempt_id WHERE o.job_id = :job AND r.disowned_at IS NULL",
         {"job": job_id},
     )
-    return [watched(tx, row["attempt_id"]) for row in rows]
+    return list_watched(tx, [row["attempt_id"] for row in rows])
+
+
+def list_submitting(tx: Tx, worker_id: str) -> list[str]:
+    """The attempts that this worker has claimed and not yet recorded an outcome of."""
+    rows = tx.all(
+        "SELECT id FROM attempts WHERE ended_at IS NULL AND state = 'submitting' AND worker_id = :worker",
+        {"worker": worker_id},
+    )
+    return [row["id"] for row in rows]
 
 
 def list_lost_submits(tx: Tx, *, limit: int) -> list[str]:
-    """Attempts whose submitting lease ran out: their owner is dead or silent."""
+    """Attempts whose submitting lease ran out: their owner is dead or silent.
+
+    A caller that writes has their jobs to itself; those that another transaction has are left out.
+    """
     rows = tx.all(
-        "SELECT id FROM attempts WHERE ended_at IS NULL AND state = 'submitting' AND lease_until <= :now"
-        f" ORDER BY lease_until LIMIT {limit:d}",
+        "SELECT a.id FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL"
+        f" AND a.state = 'submitting' AND a.lease_until <= :now ORDER BY a.lease_until LIMIT {limit:d}"
+        f"{tx.locking('j', skip=True)}",
         {"now": tx.now_us},
     )
     return [row["id"] for row in rows]

@@ -113,10 +113,11 @@ def reserve(
 def money_of_job(tx: Tx, job_id: str) -> Row:
     """What is held, captured and released for a job, in credits, and how many of its holds are open."""
     (row,) = tx.all(
-        "SELECT count(*) AS holds, coalesce(sum(h.amount), 0) AS quoted,"
-        " coalesce(sum(CASE WHEN c.hold_id IS NULL THEN h.amount ELSE 0 END), 0) AS held,"
+        "SELECT count(*) AS holds, CAST(coalesce(sum(h.amount), 0) AS BIGINT) AS quoted,"
+        " CAST(coalesce(sum(CASE WHEN c.hold_id IS NULL THEN h.amount ELSE 0 END), 0) AS BIGINT) AS held,"
         " coalesce(sum(CASE WHEN c.hold_id IS NULL THEN 1 ELSE 0 END), 0) AS open,"
-        " coalesce(sum(c.captured), 0) AS captured, coalesce(sum(c.released), 0) AS released"
+        " CAST(coalesce(sum(c.captured), 0) AS BIGINT) AS captured,"
+        " CAST(coalesce(sum(c.released), 0) AS BIGINT) AS released"
         " FROM holds h LEFT JOIN hold_closings c ON c.hold_id = h.id WHERE h.job_id = :job",
         {"job": job_id},
     )

@@ -1,9 +1,8 @@
 """SQLite behind one writer thread with group commit, and one reader.
 
-Theory of operation. All writes of a process go through one connection in one thread. It takes what waits in
-its queue, at most `GROUP_MAX` operations, into one `BEGIN IMMEDIATE` .. `COMMIT`: the transaction that writes
-starts as a writer, so it waits for its turn instead of failing on a snapshot upgrade, and fifty waiting
-tasks pay for one fsync. Several processes may have the file open; each waits up to `BUSY_MS` for the other.
+Theory of operation. All writes of a process go through one connection in one lane (`lanes.py`). Their shared
+transaction is `BEGIN IMMEDIATE` .. `COMMIT`: one that writes starts as a writer, so it waits for its turn instead of
+failing on a snapshot upgrade. Several processes may have the file open; each waits up to `BUSY_MS` for the other.
 Durability is WAL with synchronous=FULL: what `write` returned survives a power cut.
 
 `InlineDatabase` runs the same connection without threads, for tests and simulation.
@@ -13,10 +12,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import queue
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -24,12 +20,10 @@ from onetake.clock import Clock
 from onetake.domain.errors import DatabaseError
 from onetake.store.database import ConstraintError, Row, Tx
 from onetake.store.driver import needs_single_process, sqlite
+from onetake.store.lanes import Lanes
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-GROUP_MAX = 64
-"""Operations in one transaction: past about 64 a commit's cost is spread thin enough (measured in the trial)."""
 
 STATEMENTS_MAX = 512
 """Prepared statements kept per connection: the store has some 150 texts; preparing one costs ten times its run."""
@@ -74,6 +68,10 @@ class SqliteConnection:
         if not self._now_us:
             self._now_us = int(self._raw.execute("SELECT onetake_now()").fetchone()[0])
         return self._now_us
+
+    def locking(self, table: str, *, skip: bool = False) -> str:  # noqa: ARG002 - `Tx`
+        """Nothing: a writer has the whole file to itself."""
+        return ""
 
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         """Every row that the statement gives."""
@@ -146,93 +144,6 @@ def _sentence(reason: str, path: Path, busy_ms: int) -> str:
     return next((text for word, text in told.items() if word in reason), f"The database {path} says: {reason}.")
 
 
-@dataclass(slots=True)
-class _Call:
-    op: Callable[[Tx], Any]
-    future: "asyncio.Future[Any]"
-    result: Any = None
-    error: BaseException | None = None
-
-    def settle(self) -> None:
-        if self.future.cancelled():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
-
-class _Lane:
-    """A thread that owns one connection and runs the calls handed to it, in groups."""
-
-    def __init__(self, connection: SqliteConnection, begin: str, name: str) -> None:
-        self._connection, self._begin = connection, begin
-        self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self._thread.start()
-
-    async def call(self, op: Callable[[Tx], T]) -> T:
-        if self._is_closed:
-            raise DatabaseError(f"The database {self._connection.path} was closed; nothing of this was written.")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(_Call(op, future))
-        return await future
-
-    async def aclose(self) -> None:
-        self._is_closed = True
-        self._queue.put(None)
-        await asyncio.to_thread(self._thread.join)
-
-    def _serve(self) -> None:
-        is_open = True
-        while is_open:
-            group, is_open = self._group()
-            if not group:
-                continue
-            self._run(group)
-            for loop in {call.future.get_loop() for call in group}:
-                mine = [call for call in group if call.future.get_loop() is loop]
-                with contextlib.suppress(RuntimeError):  # that loop was closed: nobody waits there any more
-                    loop.call_soon_threadsafe(_settle, mine)
-
-    def _group(self) -> tuple[list[_Call], bool]:
-        first = self._queue.get()
-        if first is None:
-            return [], False
-        group = [first]
-        while len(group) < GROUP_MAX:
-            try:
-                call = self._queue.get_nowait()
-            except queue.Empty:
-                break
-            if call is None:
-                return group, False
-            group.append(call)
-        return group, True
-
-    def _run(self, group: list[_Call]) -> None:
-        """One transaction for all; if one raises or the commit fails, one for each."""
-        has_begun = False
-        try:
-            with self._connection.transaction(self._begin) as tx:
-                has_begun = True
-                for call in group:
-                    call.result = call.op(tx)
-        except Exception as error:  # noqa: BLE001 - handed to the callers who wait
-            if has_begun and len(group) > 1:
-                for call in group:
-                    self._run([call])
-            else:  # without a transaction there is nobody to blame, and nobody waits for it twice
-                for call in group:
-                    call.error = error
-
-
-def _settle(calls: list[_Call]) -> None:
-    for call in calls:
-        call.settle()
-
-
 class SqliteDatabase:
     """An open SQLite file, for any number of tasks; other processes may have it open too."""
 
@@ -258,8 +169,8 @@ class SqliteDatabase:
             reader = SqliteConnection(path, clock, is_reader=True, busy_ms=busy_ms)
             opened.callback(reader.close)
             self._opened = opened.pop_all()
-        self._writer = _Lane(writer, "BEGIN IMMEDIATE", "onetake-writer")
-        self._reader = _Lane(reader, "BEGIN", "onetake-reader")
+        self._writer = _lane(writer, "BEGIN IMMEDIATE", "onetake-writer")
+        self._reader = _lane(reader, "BEGIN", "onetake-reader")
 
     async def write(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, committed."""
@@ -286,7 +197,7 @@ class SqliteReader:
             DatabaseError: it isn't there or can't be opened.
         """
         self._connection = SqliteConnection(path, clock, is_reader=True)
-        self._lane = _Lane(self._connection, "BEGIN", "onetake-reader")
+        self._lane = _lane(self._connection, "BEGIN", "onetake-reader")
 
     async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, from one snapshot."""
@@ -317,6 +228,11 @@ class InlineDatabase:
     async def aclose(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _lane(connection: SqliteConnection, begin: str, name: str) -> Lanes:
+    """One lane on the connection; who shares a transaction makes no difference to SQLite, where writers take turns."""
+    return Lanes([lambda _: connection.transaction(begin)], name=name, where=f"The database {connection.path}")
 
 
 def _lock_alone(path: Path) -> int:

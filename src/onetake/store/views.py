@@ -12,6 +12,9 @@ from onetake.store.database import Row, Tx
 LONG_WAIT_US = 60_000_000
 """What `--until-idle` doesn't wait for: a minute."""
 
+_ALL = 2**31 - 1
+"""A LIMIT that leaves nothing out."""
+
 _STEPS = (
     "SELECT s.id, s.job_id, s.name, s.state, s.waiting_for, s.provider, s.operation, s.model, s.request_hash,"
     " s.attempts, s.not_before, s.updated_at, a.id AS attempt_id, a.no AS attempt_no, a.state AS attempt, a.is_queued,"
@@ -59,8 +62,9 @@ def list_jobs(tx: Tx, *, state: str | None = None, status: str | None = None, li
     """
     stored = _stored_state(state, status)
     is_made_here = stored is JobState.OPEN
-    params = {"limit": -1 if limit is None or is_made_here else limit, "state": stored}
-    chosen = "FROM jobs j WHERE :state IS NULL OR j.state = :state ORDER BY j.created_at DESC, j.id DESC LIMIT :limit"
+    params = {"limit": _ALL if limit is None or is_made_here else limit, "state": stored}
+    wanted = "" if stored is None else "WHERE j.state = :state"
+    chosen = f"FROM jobs j {wanted} ORDER BY j.created_at DESC, j.id DESC LIMIT :limit"
     steps = _by_job(tx.all(f"{_STEPS} WHERE s.job_id IN (SELECT j.id {chosen}) ORDER BY s.position", params))
     files = _by_job(tx.all(f"{_FILES} WHERE o.job_id IN (SELECT j.id {chosen}) ORDER BY s.position, o.ordinal", params))
     alarming = _by_job(tx.all("SELECT job_id, kind FROM alarms WHERE cleared_at IS NULL ORDER BY since, id"))

@@ -272,7 +272,18 @@ async def test_the_sources_of_a_job_are_the_attempts_whose_files_fill_it(shop: S
     assert blob["digest"] == DIGEST  # the same bytes twice are one blob
 
 
-# --- submits that were lost
+# --- submits
+
+
+async def test_a_worker_knows_what_it_claimed_and_has_no_outcome_of(shop: Shop) -> None:
+    await shop.worker("w1")
+    await shop.worker("w2")
+    sent = await shop.submitting(await shop.order("k1"))
+    await shop.submitting(await shop.order("k2"), worker="w2")
+    await shop.processing(await shop.order("k3"))
+    assert await shop.see(leases.list_submitting, "w1") == [sent.id]
+    await shop.do(attempts.advance, sent, AttemptEvent.NEVER_LEFT)
+    assert await shop.see(leases.list_submitting, "w1") == []
 
 
 async def test_a_submit_is_lost_when_its_own_lease_ran_out(shop: Shop) -> None:

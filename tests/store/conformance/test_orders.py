@@ -122,7 +122,9 @@ async def test_a_manifest_is_sealed_once(shop: Shop) -> None:
     await shop.do(jobs.seal, order.job, content='{"a":1}', digest="d1")
     with pytest.raises(ConstraintError, match="manifests"):
         await shop.do(jobs.seal, order.job, content='{"a":2}', digest="d2")
-    assert await shop.rows("SELECT content, hash FROM manifests") == [{"content": '{"a":1}', "hash": "d1"}]
+    sealed = {"content": '{"a":1}', "hash": "d1", "sealed_at": shop.clock.now_us()}
+    assert await shop.see(jobs.find_manifest, order.job) == sealed
+    assert await shop.see(jobs.find_manifest, "job_0") is None
 
 
 # --- steps

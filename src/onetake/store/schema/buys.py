@@ -9,13 +9,13 @@ from sqlalchemy import (
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
-    Text,
     UniqueConstraint,
     text,
 )
 
 from onetake.domain import states as s
 from onetake.store.schema.columns import (
+    TEXT,
     count,
     key,
     maybe,
@@ -57,7 +57,7 @@ attempts = Table(
     count("token"),
     when("lease_until"),
     # Refs and attempts name each other; the tables are made first and this constraint after (SQLite: in place).
-    Column("ref_id", Text, ForeignKey("refs.id", use_alter=True)),
+    Column("ref_id", TEXT, ForeignKey("refs.id", use_alter=True)),
     maybe("spool"),
     when("not_before"),
     when("accepted_at"),
@@ -93,7 +93,7 @@ wires = Table(
     "wires",
     metadata,
     # The bytes that were sent, callback address and key included: limited access, never shown, never logged.
-    Column("attempt_id", Text, ForeignKey("attempts.id"), primary_key=True),
+    Column("attempt_id", TEXT, ForeignKey("attempts.id"), primary_key=True),
     must("method"),
     must("url"),
     must("headers"),
@@ -196,7 +196,7 @@ artifacts = Table(
     moment("address_at"),
     must("state"),
     maybe("use"),
-    Column("digest", Text, ForeignKey("blobs.digest")),
+    Column("digest", TEXT, ForeignKey("blobs.digest")),
     maybe("measures"),
     string("reason"),
     moment("created_at"),

@@ -16,14 +16,18 @@ metadata = MetaData(
 )
 
 
+TEXT = Text().with_variant(Text(collation="C"), "postgresql")
+"""Text in the order of its code points on both databases, so that no list and no hash depends on a locale."""
+
+
 def key(name: str = "id") -> Column[str]:
     """A text primary key."""
-    return Column(name, Text, primary_key=True)
+    return Column(name, TEXT, primary_key=True)
 
 
 def string(name: str, *, default: str | None = "") -> Column[str]:
     """A text that is always there; empty unless a default says otherwise."""
-    return Column(name, Text, nullable=False, server_default=None if default is None else text(f"'{default}'"))
+    return Column(name, TEXT, nullable=False, server_default=None if default is None else text(f"'{default}'"))
 
 
 def must(name: str) -> Column[str]:
@@ -33,7 +37,7 @@ def must(name: str) -> Column[str]:
 
 def maybe(name: str) -> Column[str]:
     """A text that may be missing."""
-    return Column(name, Text)
+    return Column(name, TEXT)
 
 
 def moment(name: str) -> Column[int]:
@@ -58,7 +62,7 @@ def micros(name: str) -> Column[int]:
 
 def of(name: str, table: str, *, nullable: bool = False) -> Column[str]:
     """The id of a row elsewhere."""
-    return Column(name, Text, ForeignKey(f"{table}.id"), nullable=nullable)
+    return Column(name, TEXT, ForeignKey(f"{table}.id"), nullable=nullable)
 
 
 def words(column: str, allowed: Iterable[str]) -> str:

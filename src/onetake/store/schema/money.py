@@ -1,8 +1,8 @@
 """What is reserved, spent and given back: quote lines, holds, ledger entries, allowances."""
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKeyConstraint, Index, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, Column, ForeignKeyConstraint, Index, Table, UniqueConstraint
 
-from onetake.store.schema.columns import count, key, maybe, metadata, micros, moment, must, of, string, when
+from onetake.store.schema.columns import TEXT, count, key, maybe, metadata, micros, moment, must, of, string, when
 
 quote_lines = Table(
     "quote_lines",
@@ -39,7 +39,7 @@ hold_closings = Table(
     "hold_closings",
     metadata,
     # L9: the primary key is the hold, so a hold can be closed once and only by appending.
-    Column("hold_id", Text, primary_key=True),
+    Column("hold_id", TEXT, primary_key=True),
     micros("amount"),
     micros("captured"),
     micros("released"),

@@ -9,13 +9,25 @@ from sqlalchemy import (
     Integer,
     PrimaryKeyConstraint,
     Table,
-    Text,
     UniqueConstraint,
     text,
 )
 
 from onetake.domain import states as s
-from onetake.store.schema.columns import count, key, maybe, metadata, moment, must, of, one_of, string, when, words
+from onetake.store.schema.columns import (
+    TEXT,
+    count,
+    key,
+    maybe,
+    metadata,
+    moment,
+    must,
+    of,
+    one_of,
+    string,
+    when,
+    words,
+)
 
 accounts = Table(
     "accounts",
@@ -90,7 +102,7 @@ jobs = Table(
 job_requests = Table(
     "job_requests",
     metadata,
-    Column("job_id", Text, ForeignKey("jobs.id"), primary_key=True),
+    Column("job_id", TEXT, ForeignKey("jobs.id"), primary_key=True),
     must("inputs"),
 )
 
@@ -145,7 +157,7 @@ steps = Table(
 step_requests = Table(
     "step_requests",
     metadata,
-    Column("step_id", Text, ForeignKey("steps.id"), primary_key=True),
+    Column("step_id", TEXT, ForeignKey("steps.id"), primary_key=True),
     must("meaning"),
     moment("frozen_at"),
 )
@@ -173,7 +185,7 @@ expected_outputs = Table(
 manifests = Table(
     "manifests",
     metadata,
-    Column("job_id", Text, ForeignKey("jobs.id"), primary_key=True),
+    Column("job_id", TEXT, ForeignKey("jobs.id"), primary_key=True),
     must("content"),
     must("hash"),
     moment("sealed_at"),
@@ -182,7 +194,7 @@ manifests = Table(
 journal = Table(
     "journal",
     metadata,
-    Column("job_id", Text, ForeignKey("jobs.id"), nullable=False),
+    Column("job_id", TEXT, ForeignKey("jobs.id"), nullable=False),
     Column("seq", Integer, nullable=False),
     moment("at"),
     must("actor"),

@@ -8,6 +8,9 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+# In the order of their code points on both databases, so that what is listed and hashed doesn't depend on a locale.
+_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
 _APPEND_ONLY = (
     "decisions",
     "evidence",
@@ -23,6 +26,8 @@ _APPEND_ONLY = (
     "wires",
 )
 
+_KEPT = ("attempts", "jobs", "refs", "sends")
+
 _GUARDS = {
     # L6: terminal states are final.
     "attempts_final": "BEFORE UPDATE OF state ON attempts WHEN old.ended_at IS NOT NULL AND new.state <> old.state",
@@ -35,16 +40,16 @@ _GUARDS = {
     " WHEN old.state IN ('verified', 'rejected') AND new.state <> old.state",
     "outputs_final": "BEFORE UPDATE OF state, artifact_id ON expected_outputs WHEN old.state = 'filled'",
     # L1, L2: that a request may have left, and what became of it, is never unsaid.
-    "attempts_kept": "BEFORE DELETE ON attempts WHEN 1",
-    "sends_kept": "BEFORE DELETE ON sends WHEN 1",
+    "attempts_kept": "BEFORE DELETE ON attempts WHEN 1 = 1",
+    "sends_kept": "BEFORE DELETE ON sends WHEN 1 = 1",
     "sends_fixed": "BEFORE UPDATE ON sends WHEN old.recorded_at IS NOT NULL",
     # L4: a saved reference is never cleared or replaced.
     "attempts_ref": "BEFORE UPDATE OF ref_id ON attempts WHEN old.ref_id IS NOT NULL AND new.ref_id IS NOT old.ref_id",
-    "refs_fixed": "BEFORE UPDATE OF attempt_id, provider_account, operation, ref, locator ON refs WHEN 1",
-    "refs_kept": "BEFORE DELETE ON refs WHEN 1",
+    "refs_fixed": "BEFORE UPDATE OF attempt_id, provider_account, operation, ref, locator ON refs WHEN 1 = 1",
+    "refs_kept": "BEFORE DELETE ON refs WHEN 1 = 1",
     # L9: what a job was accepted for never changes.
-    "jobs_fixed": "BEFORE UPDATE OF account_id, key, quote_id, recipe_hash, request_hash, expected ON jobs WHEN 1",
-    "jobs_kept": "BEFORE DELETE ON jobs WHEN 1",
+    "jobs_fixed": "BEFORE UPDATE OF account_id, key, quote_id, recipe_hash, request_hash, expected ON jobs WHEN 1 = 1",
+    "jobs_kept": "BEFORE DELETE ON jobs WHEN 1 = 1",
 }
 
 
@@ -52,10 +57,10 @@ def upgrade() -> None:
     """Make everything."""
     op.create_table(
         "accounts",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("plan", sa.Text(), server_default=sa.text("'none'"), nullable=False),
-        sa.Column("zone", sa.Text(), server_default=sa.text("'UTC'"), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("name", _TEXT, nullable=False),
+        sa.Column("plan", _TEXT, server_default=sa.text("'none'"), nullable=False),
+        sa.Column("zone", _TEXT, server_default=sa.text("'UTC'"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("plan IN ('none', 'credits')", name=op.f("ck_accounts_plan")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_accounts")),
@@ -63,25 +68,25 @@ def upgrade() -> None:
     )
     op.create_table(
         "blobs",
-        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("digest", _TEXT, nullable=False),
         sa.Column("size_bytes", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.Column("media_type", sa.Text(), nullable=False),
+        sa.Column("media_type", _TEXT, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("length(digest) = 64", name=op.f("ck_blobs_digest")),
         sa.PrimaryKeyConstraint("digest", name=op.f("pk_blobs")),
     )
     op.create_table(
         "inbox",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("provider", sa.Text(), nullable=False),
-        sa.Column("dedupe_key", sa.Text(), nullable=False),
-        sa.Column("callback_token", sa.Text(), nullable=True),
-        sa.Column("ref", sa.Text(), nullable=True),
-        sa.Column("headers", sa.Text(), server_default=sa.text("'{}'"), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("provider", _TEXT, nullable=False),
+        sa.Column("dedupe_key", _TEXT, nullable=False),
+        sa.Column("callback_token", _TEXT, nullable=True),
+        sa.Column("ref", _TEXT, nullable=True),
+        sa.Column("headers", _TEXT, server_default=sa.text("'{}'"), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
-        sa.Column("verified", sa.Text(), nullable=False),
-        sa.Column("attempt_id", sa.Text(), nullable=True),
-        sa.Column("effect", sa.Text(), nullable=True),
+        sa.Column("verified", _TEXT, nullable=False),
+        sa.Column("attempt_id", _TEXT, nullable=True),
+        sa.Column("effect", _TEXT, nullable=True),
         sa.Column("received_at", sa.BigInteger(), nullable=False),
         sa.Column("processed_at", sa.BigInteger(), nullable=True),
         sa.CheckConstraint("verified IN ('signed', 'unsigned', 'rejected')", name=op.f("ck_inbox_verified")),
@@ -91,26 +96,26 @@ def upgrade() -> None:
     )
     op.create_table(
         "model_lists",
-        sa.Column("provider_account", sa.Text(), nullable=False),
-        sa.Column("models", sa.Text(), nullable=False),
+        sa.Column("provider_account", _TEXT, nullable=False),
+        sa.Column("models", _TEXT, nullable=False),
         sa.Column("fetched_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("provider_account", name=op.f("pk_model_lists")),
     )
     op.create_table(
         "recipes",
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("name", _TEXT, nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("content", sa.Text(), nullable=False),
-        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("hash", _TEXT, nullable=False),
+        sa.Column("content", _TEXT, nullable=False),
+        sa.Column("source", _TEXT, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("name", "version", name=op.f("pk_recipes")),
         sa.UniqueConstraint("hash", name=op.f("uq_recipes_hash")),
     )
     op.create_table(
         "workers",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("name", _TEXT, nullable=False),
         sa.Column("started_at", sa.BigInteger(), nullable=False),
         sa.Column("lease_until", sa.BigInteger(), nullable=False),
         sa.Column("stopped_at", sa.BigInteger(), nullable=True),
@@ -118,12 +123,12 @@ def upgrade() -> None:
     )
     op.create_table(
         "quotes",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("account_id", sa.Text(), nullable=False),
-        sa.Column("recipe_hash", sa.Text(), nullable=False),
-        sa.Column("request_hash", sa.Text(), nullable=False),
-        sa.Column("price_version", sa.Text(), server_default=sa.text("('')"), nullable=False),
-        sa.Column("consent_version", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("account_id", _TEXT, nullable=False),
+        sa.Column("recipe_hash", _TEXT, nullable=False),
+        sa.Column("request_hash", _TEXT, nullable=False),
+        sa.Column("price_version", _TEXT, server_default=sa.text("('')"), nullable=False),
+        sa.Column("consent_version", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=True),
         sa.Column("accepted_at", sa.BigInteger(), nullable=True),
@@ -132,20 +137,20 @@ def upgrade() -> None:
     )
     op.create_table(
         "jobs",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("account_id", sa.Text(), nullable=False),
-        sa.Column("key", sa.Text(), nullable=False),
-        sa.Column("quote_id", sa.Text(), nullable=False),
-        sa.Column("recipe_name", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("account_id", _TEXT, nullable=False),
+        sa.Column("key", _TEXT, nullable=False),
+        sa.Column("quote_id", _TEXT, nullable=False),
+        sa.Column("recipe_name", _TEXT, nullable=False),
         sa.Column("recipe_version", sa.Integer(), nullable=False),
-        sa.Column("recipe_hash", sa.Text(), nullable=False),
-        sa.Column("request_hash", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("recipe_hash", _TEXT, nullable=False),
+        sa.Column("request_hash", _TEXT, nullable=False),
+        sa.Column("state", _TEXT, nullable=False),
         sa.Column("expected", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("filled", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("journal_seq", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("cancel_requested_at", sa.BigInteger(), nullable=True),
-        sa.Column("error_category", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("error_category", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.Column("completed_at", sa.BigInteger(), nullable=True),
@@ -169,15 +174,15 @@ def upgrade() -> None:
     op.create_index(op.f("ix_jobs_state_updated_at"), "jobs", ["state", "updated_at"], unique=False)
     op.create_table(
         "quote_lines",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("quote_id", sa.Text(), nullable=False),
-        sa.Column("step_name", sa.Text(), nullable=False),
-        sa.Column("output_name", sa.Text(), nullable=False),
-        sa.Column("cell", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("quote_id", _TEXT, nullable=False),
+        sa.Column("step_name", _TEXT, nullable=False),
+        sa.Column("output_name", _TEXT, nullable=False),
+        sa.Column("cell", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("ordinal", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("credits_max", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("spend_micros_max", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.Column("currency", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("currency", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.CheckConstraint("credits_max >= 0 AND spend_micros_max >= 0", name=op.f("ck_quote_lines_amounts")),
         sa.ForeignKeyConstraint(["quote_id"], ["quotes.id"], name=op.f("fk_quote_lines_quote_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_quote_lines")),
@@ -192,11 +197,11 @@ def upgrade() -> None:
     )
     op.create_table(
         "alarms",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("subject", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=True),
-        sa.Column("detail", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("kind", _TEXT, nullable=False),
+        sa.Column("subject", _TEXT, nullable=False),
+        sa.Column("job_id", _TEXT, nullable=True),
+        sa.Column("detail", _TEXT, nullable=False),
         sa.Column("since", sa.BigInteger(), nullable=False),
         sa.Column("cleared_at", sa.BigInteger(), nullable=True),
         sa.CheckConstraint(
@@ -217,10 +222,10 @@ def upgrade() -> None:
     )
     op.create_table(
         "holds",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=False),
-        sa.Column("account_id", sa.Text(), nullable=False),
-        sa.Column("quote_line_id", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
+        sa.Column("account_id", _TEXT, nullable=False),
+        sa.Column("quote_line_id", _TEXT, nullable=False),
         sa.Column("amount", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("amount >= 0", name=op.f("ck_holds_amount")),
@@ -234,55 +239,55 @@ def upgrade() -> None:
     op.create_index(op.f("ix_holds_job_id"), "holds", ["job_id"], unique=False)
     op.create_table(
         "job_requests",
-        sa.Column("job_id", sa.Text(), nullable=False),
-        sa.Column("inputs", sa.Text(), nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
+        sa.Column("inputs", _TEXT, nullable=False),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_job_requests_job_id")),
         sa.PrimaryKeyConstraint("job_id", name=op.f("pk_job_requests")),
     )
     op.create_table(
         "journal",
-        sa.Column("job_id", sa.Text(), nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
         sa.Column("seq", sa.Integer(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
-        sa.Column("event", sa.Text(), nullable=False),
-        sa.Column("step", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("actor", _TEXT, nullable=False),
+        sa.Column("event", _TEXT, nullable=False),
+        sa.Column("step", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("attempt_no", sa.Integer(), nullable=True),
-        sa.Column("data", sa.Text(), server_default=sa.text("'{}'"), nullable=False),
+        sa.Column("data", _TEXT, server_default=sa.text("'{}'"), nullable=False),
         sa.CheckConstraint("seq >= 1", name=op.f("ck_journal_seq")),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_journal_job_id")),
         sa.PrimaryKeyConstraint("job_id", "seq", name=op.f("pk_journal")),
     )
     op.create_table(
         "manifests",
-        sa.Column("job_id", sa.Text(), nullable=False),
-        sa.Column("content", sa.Text(), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
+        sa.Column("content", _TEXT, nullable=False),
+        sa.Column("hash", _TEXT, nullable=False),
         sa.Column("sealed_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_manifests_job_id")),
         sa.PrimaryKeyConstraint("job_id", name=op.f("pk_manifests")),
     )
     op.create_table(
         "steps",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("cell", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
+        sa.Column("name", _TEXT, nullable=False),
+        sa.Column("cell", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("waiting_for", sa.Text(), nullable=True),
-        sa.Column("provider", sa.Text(), server_default=sa.text("('')"), nullable=False),
-        sa.Column("operation", sa.Text(), server_default=sa.text("('')"), nullable=False),
-        sa.Column("model", sa.Text(), server_default=sa.text("('')"), nullable=False),
-        sa.Column("request_hash", sa.Text(), nullable=True),
+        sa.Column("kind", _TEXT, nullable=False),
+        sa.Column("state", _TEXT, nullable=False),
+        sa.Column("waiting_for", _TEXT, nullable=True),
+        sa.Column("provider", _TEXT, server_default=sa.text("('')"), nullable=False),
+        sa.Column("operation", _TEXT, server_default=sa.text("('')"), nullable=False),
+        sa.Column("model", _TEXT, server_default=sa.text("('')"), nullable=False),
+        sa.Column("request_hash", _TEXT, nullable=True),
         sa.Column("not_before", sa.BigInteger(), nullable=True),
         sa.Column("deadline_s", sa.Integer(), nullable=True),
         sa.Column("attempts", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("repeats", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("repeats_since", sa.BigInteger(), nullable=True),
         sa.Column("replacements", sa.Integer(), server_default=sa.text("0"), nullable=False),
-        sa.Column("current_attempt_id", sa.Text(), nullable=True),
+        sa.Column("current_attempt_id", _TEXT, nullable=True),
         sa.Column("version", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
@@ -315,14 +320,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "allowances",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=False),
-        sa.Column("step_id", sa.Text(), nullable=False),
-        sa.Column("provider", sa.Text(), nullable=False),
-        sa.Column("currency", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
+        sa.Column("step_id", _TEXT, nullable=False),
+        sa.Column("provider", _TEXT, nullable=False),
+        sa.Column("currency", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("amount_micros", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("requests", sa.Integer(), server_default=sa.text("0"), nullable=False),
-        sa.Column("day", sa.Text(), nullable=True),
+        sa.Column("day", _TEXT, nullable=True),
         sa.Column("settled_micros", sa.BigInteger(), nullable=True),
         sa.Column("settled_at", sa.BigInteger(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
@@ -336,27 +341,27 @@ def upgrade() -> None:
     op.create_index(op.f("ix_allowances_job_id"), "allowances", ["job_id"], unique=False)
     op.create_table(
         "attempts",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("step_id", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("step_id", _TEXT, nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
         sa.Column("no", sa.Integer(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("provider", sa.Text(), nullable=False),
-        sa.Column("operation", sa.Text(), nullable=False),
-        sa.Column("slot", sa.Text(), server_default=sa.text("'default'"), nullable=False),
-        sa.Column("contract_version", sa.Text(), nullable=False),
-        sa.Column("worker_id", sa.Text(), nullable=True),
+        sa.Column("state", _TEXT, nullable=False),
+        sa.Column("provider", _TEXT, nullable=False),
+        sa.Column("operation", _TEXT, nullable=False),
+        sa.Column("slot", _TEXT, server_default=sa.text("'default'"), nullable=False),
+        sa.Column("contract_version", _TEXT, nullable=False),
+        sa.Column("worker_id", _TEXT, nullable=True),
         sa.Column("token", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("lease_until", sa.BigInteger(), nullable=True),
-        sa.Column("ref_id", sa.Text(), nullable=True),
-        sa.Column("spool", sa.Text(), nullable=True),
+        sa.Column("ref_id", _TEXT, nullable=True),
+        sa.Column("spool", _TEXT, nullable=True),
         sa.Column("not_before", sa.BigInteger(), nullable=True),
         sa.Column("accepted_at", sa.BigInteger(), nullable=True),
         sa.Column("is_queued", sa.Integer(), server_default=sa.text("0"), nullable=False),
-        sa.Column("charged", sa.Text(), server_default=sa.text("'unknown'"), nullable=False),
-        sa.Column("error_category", sa.Text(), server_default=sa.text("('')"), nullable=False),
-        sa.Column("error_code", sa.Text(), server_default=sa.text("('')"), nullable=False),
-        sa.Column("error_message", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("charged", _TEXT, server_default=sa.text("'unknown'"), nullable=False),
+        sa.Column("error_category", _TEXT, server_default=sa.text("('')"), nullable=False),
+        sa.Column("error_code", _TEXT, server_default=sa.text("('')"), nullable=False),
+        sa.Column("error_message", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
@@ -396,16 +401,16 @@ def upgrade() -> None:
     )
     op.create_table(
         "expected_outputs",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=False),
-        sa.Column("step_id", sa.Text(), nullable=False),
-        sa.Column("hold_id", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("cell", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
+        sa.Column("step_id", _TEXT, nullable=False),
+        sa.Column("hold_id", _TEXT, nullable=False),
+        sa.Column("name", _TEXT, nullable=False),
+        sa.Column("cell", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("ordinal", sa.Integer(), server_default=sa.text("0"), nullable=False),
-        sa.Column("spec", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("artifact_id", sa.Text(), nullable=True),
+        sa.Column("spec", _TEXT, nullable=False),
+        sa.Column("state", _TEXT, nullable=False),
+        sa.Column("artifact_id", _TEXT, nullable=True),
         sa.Column("filled_at", sa.BigInteger(), nullable=True),
         sa.CheckConstraint("(state = 'filled') = (artifact_id IS NOT NULL)", name=op.f("ck_expected_outputs_filled")),
         sa.CheckConstraint("state IN ('missing', 'filled')", name=op.f("ck_expected_outputs_state")),
@@ -420,12 +425,12 @@ def upgrade() -> None:
     )
     op.create_table(
         "hold_closings",
-        sa.Column("hold_id", sa.Text(), nullable=False),
+        sa.Column("hold_id", _TEXT, nullable=False),
         sa.Column("amount", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("captured", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("released", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
+        sa.Column("reason", _TEXT, nullable=False),
+        sa.Column("actor", _TEXT, nullable=False),
         sa.Column("closed_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
             "captured >= 0 AND released >= 0 AND captured + released = amount", name=op.f("ck_hold_closings_split")
@@ -437,14 +442,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "ledger_entries",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("transaction_id", sa.Text(), nullable=False),
-        sa.Column("account_id", sa.Text(), nullable=False),
-        sa.Column("bucket", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("transaction_id", _TEXT, nullable=False),
+        sa.Column("account_id", _TEXT, nullable=False),
+        sa.Column("bucket", _TEXT, nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.Column("hold_id", sa.Text(), nullable=True),
-        sa.Column("reason", sa.Text(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
+        sa.Column("hold_id", _TEXT, nullable=True),
+        sa.Column("reason", _TEXT, nullable=False),
+        sa.Column("actor", _TEXT, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
             "bucket IN ('granted', 'available', 'held', 'captured')", name=op.f("ck_ledger_entries_bucket")
@@ -460,25 +465,25 @@ def upgrade() -> None:
     op.create_index(op.f("ix_ledger_entries_transaction_id"), "ledger_entries", ["transaction_id"], unique=False)
     op.create_table(
         "step_requests",
-        sa.Column("step_id", sa.Text(), nullable=False),
-        sa.Column("meaning", sa.Text(), nullable=False),
+        sa.Column("step_id", _TEXT, nullable=False),
+        sa.Column("meaning", _TEXT, nullable=False),
         sa.Column("frozen_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["step_id"], ["steps.id"], name=op.f("fk_step_requests_step_id")),
         sa.PrimaryKeyConstraint("step_id", name=op.f("pk_step_requests")),
     )
     op.create_table(
         "artifacts",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=False),
-        sa.Column("attempt_id", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("job_id", _TEXT, nullable=False),
+        sa.Column("attempt_id", _TEXT, nullable=False),
         sa.Column("ordinal", sa.Integer(), server_default=sa.text("0"), nullable=False),
-        sa.Column("address", sa.Text(), nullable=False),
+        sa.Column("address", _TEXT, nullable=False),
         sa.Column("address_at", sa.BigInteger(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("use", sa.Text(), nullable=True),
-        sa.Column("digest", sa.Text(), nullable=True),
-        sa.Column("measures", sa.Text(), nullable=True),
-        sa.Column("reason", sa.Text(), server_default=sa.text("('')"), nullable=False),
+        sa.Column("state", _TEXT, nullable=False),
+        sa.Column("use", _TEXT, nullable=True),
+        sa.Column("digest", _TEXT, nullable=True),
+        sa.Column("measures", _TEXT, nullable=True),
+        sa.Column("reason", _TEXT, server_default=sa.text("('')"), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
@@ -498,13 +503,13 @@ def upgrade() -> None:
     op.create_index(op.f("ix_artifacts_job_id"), "artifacts", ["job_id"], unique=False)
     op.create_table(
         "cases",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("job_id", sa.Text(), nullable=True),
-        sa.Column("step_id", sa.Text(), nullable=True),
-        sa.Column("attempt_id", sa.Text(), nullable=True),
-        sa.Column("owner", sa.Text(), nullable=True),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("kind", _TEXT, nullable=False),
+        sa.Column("state", _TEXT, nullable=False),
+        sa.Column("job_id", _TEXT, nullable=True),
+        sa.Column("step_id", _TEXT, nullable=True),
+        sa.Column("attempt_id", _TEXT, nullable=True),
+        sa.Column("owner", _TEXT, nullable=True),
         sa.Column("opened_at", sa.BigInteger(), nullable=False),
         sa.Column("closed_at", sa.BigInteger(), nullable=True),
         sa.CheckConstraint("(state = 'open') = (closed_at IS NULL)", name=op.f("ck_cases_closed")),
@@ -532,14 +537,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "refs",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("attempt_id", sa.Text(), nullable=False),
-        sa.Column("provider_account", sa.Text(), nullable=False),
-        sa.Column("operation", sa.Text(), nullable=False),
-        sa.Column("ref", sa.Text(), nullable=False),
-        sa.Column("locator", sa.Text(), nullable=False),
-        sa.Column("source", sa.Text(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("attempt_id", _TEXT, nullable=False),
+        sa.Column("provider_account", _TEXT, nullable=False),
+        sa.Column("operation", _TEXT, nullable=False),
+        sa.Column("ref", _TEXT, nullable=False),
+        sa.Column("locator", _TEXT, nullable=False),
+        sa.Column("source", _TEXT, nullable=False),
+        sa.Column("actor", _TEXT, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("disowned_at", sa.BigInteger(), nullable=True),
         sa.CheckConstraint("source IN ('answer', 'callback', 'lookup', 'attach')", name=op.f("ck_refs_source")),
@@ -564,12 +569,12 @@ def upgrade() -> None:
     )
     op.create_table(
         "sends",
-        sa.Column("attempt_id", sa.Text(), nullable=False),
+        sa.Column("attempt_id", _TEXT, nullable=False),
         sa.Column("n", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("kind", _TEXT, nullable=False),
         sa.Column("intended_at", sa.BigInteger(), nullable=False),
-        sa.Column("outcome", sa.Text(), nullable=True),
-        sa.Column("receipt", sa.Text(), nullable=True),
+        sa.Column("outcome", _TEXT, nullable=True),
+        sa.Column("receipt", _TEXT, nullable=True),
         sa.Column("status", sa.Integer(), nullable=True),
         sa.Column("raw", sa.LargeBinary(), nullable=True),
         sa.Column("recorded_at", sa.BigInteger(), nullable=True),
@@ -582,25 +587,25 @@ def upgrade() -> None:
     )
     op.create_table(
         "wires",
-        sa.Column("attempt_id", sa.Text(), nullable=False),
-        sa.Column("method", sa.Text(), nullable=False),
-        sa.Column("url", sa.Text(), nullable=False),
-        sa.Column("headers", sa.Text(), nullable=False),
+        sa.Column("attempt_id", _TEXT, nullable=False),
+        sa.Column("method", _TEXT, nullable=False),
+        sa.Column("url", _TEXT, nullable=False),
+        sa.Column("headers", _TEXT, nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
-        sa.Column("idempotency_key", sa.Text(), nullable=True),
-        sa.Column("callback_token", sa.Text(), nullable=False),
+        sa.Column("idempotency_key", _TEXT, nullable=True),
+        sa.Column("callback_token", _TEXT, nullable=False),
         sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_wires_attempt_id")),
         sa.PrimaryKeyConstraint("attempt_id", name=op.f("pk_wires")),
         sa.UniqueConstraint("callback_token", name=op.f("uq_wires_callback_token")),
     )
     op.create_table(
         "decisions",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("case_id", sa.Text(), nullable=False),
-        sa.Column("decision", sa.Text(), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
-        sa.Column("second_actor", sa.Text(), nullable=True),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("case_id", _TEXT, nullable=False),
+        sa.Column("decision", _TEXT, nullable=False),
+        sa.Column("reason", _TEXT, nullable=False),
+        sa.Column("actor", _TEXT, nullable=False),
+        sa.Column("second_actor", _TEXT, nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
             "decision IN ('open', 'attached', 'not_accepted', 'risk_accepted', 'written_off', 'settled')",
@@ -612,27 +617,52 @@ def upgrade() -> None:
     op.create_index(op.f("ix_decisions_case_id"), "decisions", ["case_id"], unique=False)
     op.create_table(
         "evidence",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("case_id", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
+        sa.Column("id", _TEXT, nullable=False),
+        sa.Column("case_id", _TEXT, nullable=False),
+        sa.Column("kind", _TEXT, nullable=False),
+        sa.Column("body", _TEXT, nullable=False),
+        sa.Column("actor", _TEXT, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["case_id"], ["cases.id"], name=op.f("fk_evidence_case_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_evidence")),
     )
     op.create_index(op.f("ix_evidence_case_id"), "evidence", ["case_id"], unique=False)
+    if op.get_context().dialect.name == "postgresql":
+        _postgres()
     _guard()
+
+
+def _postgres() -> None:
+    """What SQLite has in place, or brings along in our connection: a key in a ring, the clock, how a trigger refuses."""
+    op.create_foreign_key("fk_attempts_ref_id", "attempts", "refs", ["ref_id"], ["id"])
+    op.execute(
+        "CREATE FUNCTION onetake_now() RETURNS bigint LANGUAGE sql VOLATILE AS"
+        " $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$"
+    )
+    op.execute(
+        "CREATE FUNCTION onetake_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " RAISE EXCEPTION 'refused by trigger %', TG_NAME USING ERRCODE = 'integrity_constraint_violation';"
+        " END $$"
+    )
 
 
 def _guard() -> None:
     """Triggers for what CHECK, UNIQUE and foreign keys can't say."""
     for table in _APPEND_ONLY:
         for change in ("UPDATE", "DELETE"):
-            _trigger(f"{table}_no_{change.lower()}", f"BEFORE {change} ON {table} WHEN 1")
+            _trigger(f"{table}_no_{change.lower()}", f"BEFORE {change} ON {table} WHEN 1 = 1")
     for name, when in _GUARDS.items():
         _trigger(name, when)
+    if op.get_context().dialect.name == "postgresql":
+        for table in (*_APPEND_ONLY, *_KEPT):
+            refuse = "FOR EACH STATEMENT EXECUTE FUNCTION onetake_refuse()"
+            op.execute(f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} {refuse}")
 
 
 def _trigger(name: str, when: str) -> None:
-    op.execute(f"CREATE TRIGGER {name} {when} BEGIN SELECT RAISE(ABORT, 'refused by trigger {name}'); END")
+    """A trigger that refuses; `when` is `BEFORE change ON table WHEN condition`, as SQLite has it."""
+    if op.get_context().dialect.name == "postgresql":
+        event, _, condition = when.replace(" IS NOT old.", " IS DISTINCT FROM old.").partition(" WHEN ")
+        op.execute(f"CREATE TRIGGER {name} {event} FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION onetake_refuse()")
+    else:
+        op.execute(f"CREATE TRIGGER {name} {when} BEGIN SELECT RAISE(ABORT, 'refused by trigger {name}'); END")

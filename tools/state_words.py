@@ -1,0 +1,197 @@
+"""A sentence for each state, event and kind, for the reference page."""
+
+import enum
+from collections.abc import Mapping
+
+from onetake.domain import events as e
+from onetake.domain import states as s
+
+WORDS: Mapping[type[enum.StrEnum], Mapping[str, str]] = {
+    s.JobStatus: {
+        "preparing": "It is taken; its next step is about to be sent, or waits for another one or a fresh address.",
+        "uploading": "Its inputs are on their way to the provider.",
+        "submitting": "A paid request is being sent, once.",
+        "submission_unknown": (
+            "A request may have arrived and nobody can know. It is not sent again. A case asks a person, and"
+            " `onetake attach` brings in what the person found."
+        ),
+        "queued": "The provider took it and says that it waits in a queue.",
+        "in_progress": "The provider took it and works on it.",
+        "processing": "The provider is done; its files are being fetched and checked, or a local step runs.",
+        "needs_review": "A person is needed: a case stands open, or a step waits for a decision.",
+        "completed": "Every expected output stands in our storage, decoded to its end and inside its spec.",
+        "incomplete": "Some outputs stand, some are missing; the missing ones can be repaired one by one.",
+        "failed": "It ended without what was ordered: refused, or failed at the provider.",
+        "cancelled": "It was cancelled before everything was sent.",
+    },
+    s.AttemptState: {
+        "submitting": "The exact bytes are saved and the request may leave; one worker owns it until a known moment.",
+        "submit_unknown": "It may have arrived, and may be billed. Nothing is sent; the money stays held.",
+        "processing": "The provider's id is saved, for good. It is polled, which is free.",
+        "collecting": "The provider's addresses are saved. Fetching and checking are free and can be repeated.",
+        "delivered": "Its files are ours.",
+        "rejected": "The provider refused it and took nothing.",
+        "not_sent": "Not a byte left this machine; the send receipt proves it.",
+        "failed": "The provider's last word was that it failed, or a person gave it up.",
+    },
+    s.StepState: {
+        "waiting": "Something holds it back; what, is named beside it.",
+        "ready": "Its request is frozen and hashed. It may be claimed, perhaps not before a moment.",
+        "active": "One attempt carries it, and it shows that attempt's state.",
+        "complete": "What it had to deliver stands.",
+        "failed": "It ended without what it had to deliver.",
+        "cancelled": "It was never sent, and won't be.",
+    },
+    s.ProcessState: {
+        "waiting": "What it works on isn't complete.",
+        "ready": "It may run.",
+        "running": "A worker runs it.",
+        "complete": "Its file stands.",
+        "blocked": "It broke; a person or a fix runs it again, for nothing.",
+        "cancelled": "It won't run.",
+    },
+    s.JobState: {
+        "open": "Something can still move. The job shows its steps.",
+        "complete": "As many outputs are filled as were expected. The manifest is sealed.",
+        "incomplete": "No step can move, and some outputs are missing. A repair opens the job again.",
+        "failed": "No step can move, and the job needed what is missing.",
+        "cancelled": "It was cancelled before everything was sent.",
+    },
+    s.OutputState: {
+        "missing": "It is owed.",
+        "filled": "One checked file fills it, for good.",
+    },
+    s.ArtifactState: {
+        "fetching": "Its address is known; its bytes aren't ours yet.",
+        "stored": "Its bytes stand in our storage, by their digest.",
+        "verified": "Decoded to its end and measured; it has a use.",
+        "rejected": "It isn't what was ordered; it is kept as evidence.",
+    },
+    s.HoldState: {
+        "held": "The credits are reserved.",
+        "captured": "They are spent.",
+        "released": "They are given back.",
+    },
+    s.CaseState: {
+        "open": "Nobody has decided, and no evidence has arrived.",
+        "attached": "A person found the provider's id; it is polled.",
+        "not_accepted": "It is proved that the provider never took it: it may be sent again, or ends free of charge.",
+        "risk_accepted": "A person accepted that a second attempt may be billed beside the first.",
+        "written_off": "A person gave it up; what it may have cost counts as spent.",
+        "settled": "Evidence arrived by itself and nobody had to decide.",
+    },
+    s.WaitReason: {
+        "needs": "Another step that it needs isn't complete.",
+        "address": "The address that it hands over is old; a worker asks for a fresh one, which is free.",
+        "review": "A person has to look: too many sends in a row came to nothing, or the model isn't offered.",
+        "budget": "A line of the budget is used up.",
+        "approval": "What it builds on has to be approved first.",
+    },
+    s.ArtifactUse: {
+        "fills": "It fills an expected output.",
+        "extra": "More came than was expected; it is kept aside and not charged for.",
+        "duplicate": "The same bytes came twice.",
+        "late": "Another file filled the output first.",
+    },
+    s.CaseKind: {
+        "unknown": "A request may have arrived and nobody can know.",
+        "missing_task": "The provider keeps saying that it has no such task.",
+        "no_output": "The provider says finished and names no output.",
+        "output_rejected": "The same wrong file came twice.",
+        "ref_conflict": "The provider's id is another attempt's, or the attempt has another id.",
+        "orphan": "The provider tells of a task that nobody here ordered.",
+        "charge": "A step failed, and whether it is billed is not known or it is.",
+    },
+    s.AlarmKind: {
+        "deadline": "Not finished by the recipe's deadline. It is polled on.",
+        "key_refused": "The provider refuses our key.",
+        "missing_task": "The provider said that it has no such task.",
+        "unlisted_status": "The provider answers a status that its contract doesn't list.",
+        "no_addresses": "The provider says finished and names no output.",
+        "download": "A file can't be fetched, or isn't what was ordered.",
+        "storage": "A file can't be stored or checked here: disk, permissions, decoder.",
+        "model_refused": "The model isn't offered to our key; the step waits.",
+        "model_list": "The provider doesn't say which models our key is offered; nothing is bought there.",
+        "repeats": "Too many sends in a row came to nothing; the step waits.",
+    },
+    s.ErrorCategory: {
+        "input": "What was ordered: the provider refused it as it is.",
+        "auth": "The account: its key, its rights, its credit.",
+        "provider": "The provider.",
+        "no_output": "The provider: it finished without an output.",
+        "download": "The way from the provider to us.",
+        "validation": "The file: it isn't what was ordered.",
+        "process": "A local step.",
+        "storage": "Our own disk or database.",
+    },
+    e.AttemptEvent: {
+        "accepted": "The provider's id is in hand: by its answer, a callback, a lookup or a person.",
+        "inline": "The answer held the result itself.",
+        "refused": "A definite refusal that the contract lists.",
+        "never_left": "The send receipt proves that no byte left.",
+        "doubted": "The outcome of the send can't be known, or its owner died.",
+        "finished": "The provider's last answer, with output addresses.",
+        "died": "The provider's last answer: failed.",
+        "delivered": "Every file stands in our storage, decoded and inside its spec.",
+        "written_off": "A person gave it up.",
+    },
+    e.StepEvent: {
+        "opened": "All that it needs is complete, and its request is frozen; or a person released it.",
+        "parked": "A person, a budget line or an address holds it back.",
+        "claimed": "An attempt was made for it.",
+        "came_back": "Its attempt ended in a way that allows another one.",
+        "adopted": "An earlier attempt turned out to be running.",
+        "delivered": "Its attempt delivered.",
+        "failed": "Its attempt ended for good.",
+        "cancelled": "Before it was sent, or by the provider's last word.",
+    },
+    e.ProcessEvent: {
+        "opened": "All that it needs is complete.",
+        "claimed": "A worker took it.",
+        "lost": "Its worker died.",
+        "finished": "Its file stands.",
+        "broke": "It failed here.",
+        "fixed": "A person or a fix asks for another run.",
+        "cancelled": "Nobody wants it any more.",
+    },
+    e.JobEvent: {
+        "completed": "Every expected output is filled.",
+        "fell_short": "No step can move, and the recipe keeps what is there.",
+        "failed": "No step can move, and the recipe needs all of it.",
+        "cancelled": "No step can move, because of a cancellation.",
+        "repaired": "A repair was ordered for a missing output.",
+    },
+    e.OutputEvent: {"filled": "A checked file took its place; the first one wins."},
+    e.ArtifactEvent: {
+        "stored": "Its bytes were fetched whole and stored.",
+        "verified": "It measured as ordered.",
+        "rejected": "It didn't, twice with the same bytes.",
+    },
+    e.HoldEvent: {
+        "captured": "What it was held for was delivered.",
+        "released": "What it was held for won't come, and isn't billed.",
+    },
+    e.CaseEvent: {
+        "attached": "A person brought the provider's id, and it was checked.",
+        "not_accepted": "A person brought proof that the provider never took it.",
+        "risk_accepted": "A person decided to buy once more.",
+        "written_off": "A person decided to give it up.",
+        "settled": "An answer, a callback or a poll told.",
+    },
+}
+
+MONEY: Mapping[str, str] = {
+    "preparing": "held",
+    "uploading": "held",
+    "submitting": "held",
+    "submission_unknown": "stays held, until evidence or a person settles it",
+    "queued": "held",
+    "in_progress": "held",
+    "processing": "held; whatever goes wrong here never buys again",
+    "needs_review": "what is in doubt stays held",
+    "completed": "captured",
+    "incomplete": "captured for what stands, released for what is missing",
+    "failed": "released; held on where the provider may bill, with a case",
+    "cancelled": "released; captured for what stands",
+}
+"""What a status means for the money that was reserved."""
