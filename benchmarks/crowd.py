@@ -83,19 +83,17 @@ def _copy(tx: Tx, count: int) -> None:
         return
     _defer_keys(tx)
     for rows in _JOB:
-        sample = tx.one(f"SELECT * FROM {rows.table} WHERE {rows.of_job}", {"job": job["id"]}) or {}
-        columns = ", ".join(sample)
-        values = ", ".join(_numbered(name) if name in rows.numbered else f"t.{name}" for name in sample)
-        tx.do(
-            f"INSERT INTO {rows.table} ({columns}) WITH RECURSIVE copies(n) AS"
-            f" (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < {count:d})"
-            f" SELECT {values} FROM copies, (SELECT * FROM {rows.table} WHERE {rows.of_job}) AS t",
-            {"job": job["id"]},
-        )
+        for row in tx.all(f"SELECT * FROM {rows.table} WHERE {rows.of_job}", {"job": job["id"]}):
+            values = ", ".join(_numbered(name) if name in rows.numbered else f":{name}" for name in row)
+            tx.do(
+                f"INSERT INTO {rows.table} ({', '.join(row)}) WITH RECURSIVE copies(n) AS"
+                f" (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < {count:d}) SELECT {values} FROM copies",
+                row,
+            )
 
 
 def _numbered(column: str) -> str:
-    return f"substr(t.{column}, 1, length(t.{column}) - 8) || CAST({FIRST} + copies.n AS TEXT)"
+    return f"substr(:{column}, 1, length(:{column}) - 8) || CAST({FIRST} + copies.n AS TEXT)"
 
 
 def _defer_keys(tx: Tx) -> None:

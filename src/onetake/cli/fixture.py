@@ -67,9 +67,9 @@ def verify(
 ) -> None:
     """Run a fixture's chain through a crash and a restart.
 
-    PASS or FAIL, with the evidence. Buys nothing and touches no job: it brings a simulated provider that hands out the approved still, a database and
-    storage of its own, and kills a worker with SIGKILL after each saved id. Exit code 0 for PASS, 1 for FAIL; 2 for a
-    file that isn't as it was approved.
+    PASS or FAIL, with the evidence. Buys nothing and touches no job: it brings a simulated provider that hands out the
+    approved still, a database and storage of its own, and kills a worker with SIGKILL after each saved id. Exit code 0
+    for PASS, 1 for FAIL; 2 for a file that isn't as it was approved.
     """
     from onetake.domain.rehearsal import judge
 

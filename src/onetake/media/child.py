@@ -15,13 +15,16 @@ import math
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from onetake.domain.outputs import Measures
 from onetake.media.findings import MEMORY_BYTES_MAX, VIDEO_HINT, DecodeFault, Pixels, Undecodable, UndecodableError
 from onetake.media.images import measure_image, pixels_of
 from onetake.media.sniff import HEAD_BYTES, likeness_of, media_type_of
+
+T = TypeVar("T")
 
 _OPEN_FILES_MAX = 32  # four pipes and the file; the rest is room for libraries that load others
 
@@ -35,15 +38,26 @@ def main() -> None:
     for line in sys.stdin.buffer:
         request = json.loads(line)
         _limit_processor(request["cpu_s"])
-        found = examine(Path(request["path"]), wanted=request["wanted"])
+        path = Path(request["path"])
+        found = show(path) if request["wanted"] == "pixels" else examine(path)
         _say(answers, dataclasses.asdict(found))
 
 
-def examine(path: Path, *, wanted: str = "measures") -> Measures | Pixels | Undecodable:
+def examine(path: Path) -> Measures | Undecodable:
     """What decoding the whole file found. Its kind comes from its bytes, never from its name."""
+    return _guarded(path, _measure)
+
+
+def show(path: Path) -> Pixels | Undecodable:
+    """What a still picture shows."""
+    return _guarded(path, pixels_of)
+
+
+def _guarded(path: Path, look: Callable[[BinaryIO], T]) -> T | Undecodable:
+    """What the function finds in the file, or why it finds nothing."""
     try:
         with path.open("rb") as file:
-            return pixels_of(file) if wanted == "pixels" else _measure(file)
+            return look(file)
     except UndecodableError as error:
         return error.finding
     except MemoryError:
