@@ -13,7 +13,7 @@ REFUSED = {
     (f"{REAPI}BASE_URL", "http://user:s3cret@host"): "must be an origin",
     (f"{REAPI}API_KEY", "s3cret\nX-Other: 1"): "must be one line of ASCII",
     ("ONETAKE_PROVIDERS__ACME__API_KEY", "s3cret"): "names no provider: known are reapi",
-    ("ONETAKE_DATABASE_URL", "postgresql://user:s3cret@host/name"): "must be sqlite:///PATH",
+    ("ONETAKE_DATABASE_URL", "mysql://user:s3cret@host/name"): "must be sqlite:///PATH or postgresql://",
 }
 
 

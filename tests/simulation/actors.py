@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 RESTART_S = 10.0
 """From a worker's end to its next start, as by a service manager."""
 
+ORDERS_WITHIN_S = 60.0
+"""Later orders come while earlier ones are under way."""
+
 AGAIN_S = 10.0
 """How long a customer waits before ordering again what wasn't confirmed."""
 
@@ -26,6 +29,7 @@ JUMP_S = {"clock_forward_200": 200, "clock_forward_4000": 4000, "clock_back_200"
 async def order_job(world: "World", number: int) -> None:
     """Order until the order is confirmed; a client that dies is run again with the same inputs."""
     wanted = order(world.schedule.recipe, number)
+    await asyncio.sleep(world.delay_s(ORDERS_WITHIN_S) if number > 1 else 0.0)
     while not await _ran(world, "customer", lambda parts: parts.act("ada", world.engine.accept, wanted)):
         await asyncio.sleep(AGAIN_S)
 

@@ -55,7 +55,7 @@ class _Freeze:
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """The loop of one schedule. No sockets, no threads, no signals: whoever asks for one gets NotImplementedError.
+    """The loop of one schedule. No sockets, no threads, no signals: whoever asks for one is refused.
 
     Attributes:
         troubles: what reached the exception handler: tasks that failed with nobody to see it.

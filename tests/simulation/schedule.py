@@ -72,7 +72,7 @@ _COMMIT = ("error", "lost", *CRASHES, *STALLS, "freeze_after")
 
 PLACES: Mapping[str, _Place] = {
     "post": _Place(24, 3, (*POSTS, *CRASHES, *STALLS, "crash_answered", "freeze_in_air")),
-    "task": _Place(6, 3, (*TASKS,)),
+    "task": _Place(8, 2, (*TASKS,)),
     "poll": _Place(12, 8, (*POLLS, *CRASHES, *STALLS)),
     "get models": _Place(2, 1, (*MODEL_LISTS, *CRASHES)),
     "download": _Place(8, 3, (*DOWNLOADS, *CRASHES, *STALLS)),
@@ -122,6 +122,6 @@ def drawn(number: int, *, workers_min: int = 1, workers_max: int = 3) -> Schedul
         seed=number,
         workers=min(workers_max, max(workers_min, chance.choice((1, 1, 2, 2, 3)))),
         jobs=chance.choice((1, 1, 1, 1, 2)),
-        recipe=chance.choice(("still", "still", "chain", "chain", "replacing", "pair")),
-        faults=tuple(sorted({Fault(where, chance.randint(1, nth_max), what) for where, nth_max, what in picked})),
+        recipe=chance.choice(("still", "still", "chain", "chain", "pair", "replacing")),
+        faults=tuple(sorted({Fault(where, chance.randint(1, chance.randint(1, nth_max)), what) for where, nth_max, what in picked})),
     )
