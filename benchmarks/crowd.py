@@ -48,12 +48,15 @@ _JOB = (
     _Rows("holds", "job_id = :job", ("id", "job_id", "quote_line_id")),
     _Rows("expected_outputs", "job_id = :job", ("id", "job_id", "step_id", "hold_id")),
     _Rows("allowances", "job_id = :job", ("id", "job_id", "step_id")),
-    _Rows("attempts", "job_id = :job", ("id", "job_id", "step_id", "ref_id")),
+    _Rows("attempts", "job_id = :job", ("id", "job_id", "step_id")),
     _Rows("wires", _ATTEMPTS, ("attempt_id", "callback_token")),
     _Rows("sends", _ATTEMPTS, ("attempt_id",)),
     _Rows("refs", _ATTEMPTS, ("id", "attempt_id", "ref", "locator")),
     _Rows("journal", "job_id = :job", ("job_id",)),
 )
+
+_UNSENT = {"state": "submitting", "lease_until": 1, "ref_id": None}
+"""An attempt and its ref name each other: the attempt comes first, without one."""
 
 
 async def make_crowd(parts: Parts, count: int) -> None:
@@ -81,25 +84,21 @@ def _copy(tx: Tx, count: int) -> None:
     job = tx.one("SELECT id FROM jobs")
     if job is None or not count:
         return
-    _defer_keys(tx)
     for rows in _JOB:
-        for row in tx.all(f"SELECT * FROM {rows.table} WHERE {rows.of_job}", {"job": job["id"]}):
+        for found in tx.all(f"SELECT * FROM {rows.table} WHERE {rows.of_job}", {"job": job["id"]}):
+            row = {**found, **_UNSENT} if rows.table == "attempts" else found
             values = ", ".join(_numbered(name) if name in rows.numbered else f":{name}" for name in row)
             tx.do(
                 f"INSERT INTO {rows.table} ({', '.join(row)}) WITH RECURSIVE copies(n) AS"
                 f" (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < {count:d}) SELECT {values} FROM copies",
                 row,
             )
+    mine = "(SELECT r.id FROM refs r WHERE r.attempt_id = attempts.id AND r.disowned_at IS NULL)"
+    tx.do(f"UPDATE attempts SET state = 'processing', lease_until = NULL, ref_id = {mine} WHERE state = 'submitting'")
 
 
 def _numbered(column: str) -> str:
     return f"substr(:{column}, 1, length(:{column}) - 8) || CAST({FIRST} + copies.n AS TEXT)"
-
-
-def _defer_keys(tx: Tx) -> None:
-    """Let rows name others that come later: steps, attempts and refs name each other."""
-    is_sqlite = type(tx).__module__.endswith("sqlite")
-    tx.do("PRAGMA defer_foreign_keys = ON" if is_sqlite else "SET LOCAL session_replication_role = 'replica'")
 
 
 def number_of(ref: str) -> int:

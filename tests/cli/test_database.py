@@ -29,8 +29,7 @@ def test_a_database_that_isnt_ours_is_left_alone(shell: Shell) -> None:
     before = [digest(file) for file in told]
     for file, sentence in told.items():
         there = shell.having(ONETAKE_DATABASE_URL=f"sqlite:///{file}")
-        for ran in there.run_all([("jobs", "list"), ("migrate",)]):
-            ran.refused(1, str(file), sentence)
+        there.run("migrate").refused(1, str(file), sentence)
     assert [digest(file) for file in told] == before
     ran = shell.having(ONETAKE_DATABASE_URL=f"sqlite:///{newer}").run("doctor", "--json")
     assert (ran.code, ran.object["what"], ran.object["ok"]) == (1, "database", False)

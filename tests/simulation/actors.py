@@ -19,9 +19,6 @@ ORDERS_WITHIN_S = 60.0
 AGAIN_S = 10.0
 """How long a customer waits before ordering again what wasn't confirmed."""
 
-READY_S, SWEEP_S = 30.0, 30.0
-"""How often workers look around: twice in a lease, seldom enough to be cheap."""
-
 DOWN_S = {"database_down": 70.0, "provider_down": 150.0, "key_refused": 100.0, "storage_full": 100.0}
 JUMP_S = {"clock_forward_200": 200, "clock_forward_4000": 4000, "clock_back_200": -200, "clock_back_1000": -1000}
 
@@ -36,7 +33,7 @@ async def order_job(world: "World", number: int) -> None:
 
 async def keep_working(world: "World", number: int) -> None:
     """A worker, started again whenever it ends."""
-    pace = world.engine.Pace(ready_s=READY_S, sweep_s=SWEEP_S)
+    pace = world.engine.Pace(ready_s=world.schedule.look_s, sweep_s=world.schedule.look_s)
     while True:
         process, parts = world.process(f"worker {number}")
         stop = asyncio.Event()

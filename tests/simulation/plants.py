@@ -21,8 +21,12 @@ PLANTS = (
             Change(
                 "engine.recovery",
                 "        doubt(turn, attempt,",
-                "        from onetake.domain.events import StepEvent\n        from onetake.store import steps\n"
                 f"        {_BACK}\n        doubt(turn, attempt,",
+            ),
+            Change(
+                "engine.recovery",
+                "from onetake.store import attempts, leases\n",
+                "from onetake.domain.events import StepEvent\nfrom onetake.store import attempts, leases, steps\n",
             ),
         ),
     ),
@@ -70,9 +74,10 @@ PLANTS = (
             Change(
                 "engine.poller",
                 "        step = steps.get(turn.tx, held.step_id)\n        turn.tell(\"alarm.raised\"",
-                "        step = steps.get(turn.tx, held.step_id)\n        from onetake.engine.settling import _release\n"
+                "        step = steps.get(turn.tx, held.step_id)\n"
                 "        if kind is AlarmKind.DEADLINE:\n            _release(turn, step, detail)\n        turn.tell(\"alarm.raised\"",
             ),
+            Change("engine.poller", "settling import Fault,", "settling import _release, Fault,"),
         ),
     ),
     Plant(
@@ -122,9 +127,9 @@ PLANTS = (
             Change(
                 "engine.collector",
                 "    fill(turn, attempt, checked)\n",
-                "    fill(turn, attempt, checked)\n    from onetake.engine.settling import open_gates\n"
-                "    open_gates(turn, turn.recipe_of(held.job_id), held.job_id)\n",
+                "    fill(turn, attempt, checked)\n    open_gates(turn, turn.recipe_of(held.job_id), held.job_id)\n",
             ),
+            Change("engine.collector", "settling import Checked,", "settling import open_gates, Checked,"),
         ),
     ),
     Plant(
@@ -149,7 +154,7 @@ PLANTS = (
     ),
     Plant(
         "a new lease forgets the id",
-        (Change("store.leases", "token = token + 1, lease_until = NULL", "token = token + 1, lease_until = NULL, ref_id = NULL"),),
+        (Change("store.leases", "\" lease_until = NULL WHERE id IN", "\" lease_until = NULL, ref_id = NULL WHERE id IN"),),
     ),
     Plant(
         "a failure is bought again without a rule",
@@ -183,10 +188,15 @@ PLANTS = (
             Change(
                 "engine.collector",
                 "def record_delivered(",
-                "def _buy_again(turn, held):\n    from onetake.domain.events import AttemptEvent, StepEvent\n"
+                "def _buy_again(turn, held):\n"
                 "    attempt = attempts.get(turn.tx, held.attempt_id)\n"
                 "    attempts.advance(turn.tx, attempt, AttemptEvent.WRITTEN_OFF)\n"
                 f"    {_BACK}\n\n\ndef record_delivered(",
+            ),
+            Change(
+                "engine.collector",
+                "from onetake.domain.errors import",
+                "from onetake.domain.events import AttemptEvent, StepEvent\nfrom onetake.domain.errors import",
             ),
         ),
     ),

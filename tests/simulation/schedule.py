@@ -40,19 +40,21 @@ class Schedule:
         workers: how many worker processes; one that died is started again.
         jobs: how many chains are ordered.
         recipe: a name of `orders.RECIPES`.
+        look_s: how often workers look around; at the usual 30 a lease of 60 is looked at twice.
     """
 
     seed: int = 1
     workers: int = 1
     jobs: int = 1
     recipe: str = "chain"
+    look_s: int = 30
     is_shuffled: bool = True
     faults: tuple[Fault, ...] = ()
 
     def __repr__(self) -> str:
         """The call that makes this one, without what is as usual."""
         usual = Schedule()
-        names = ("seed", "workers", "jobs", "recipe", "is_shuffled")
+        names = ("seed", "workers", "jobs", "recipe", "look_s", "is_shuffled")
         given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) != getattr(usual, name)]
         if self.faults:
             faults = "".join(f"Fault({where!r}, {nth}, {what!r}), " for where, nth, what in self.faults)
@@ -93,7 +95,7 @@ THEMES: Mapping[str, re.Pattern[str]] = {
     "wire": re.compile("^(post|task|poll|get models) |down$|refused$"),
     "deaths": re.compile("crash_|kill|stop"),
     "stalls": re.compile("late$|slow$|freeze|clock|lost$"),
-    "database": re.compile(" error$| lost$|database|clock"),
+    "database": re.compile(" error$| lost$|database|clock|post slow"),
     "files": re.compile("^(task|download|decode|keep) |storage"),
     "people": re.compile("^post .*(accepted|answered)$|silence|attach|resume|cancel|again|kill"),
 }
@@ -123,5 +125,6 @@ def drawn(number: int, *, workers_min: int = 1, workers_max: int = 3) -> Schedul
         workers=min(workers_max, max(workers_min, chance.choice((1, 1, 2, 2, 3)))),
         jobs=chance.choice((1, 1, 1, 1, 2)),
         recipe=chance.choice(("still", "still", "chain", "chain", "pair", "replacing")),
+        look_s=chance.choice((30, 30, 30, 5)),
         faults=tuple(sorted({Fault(where, chance.randint(1, chance.randint(1, nth_max)), what) for where, nth_max, what in picked})),
     )
