@@ -40,12 +40,13 @@ def file_path(settings: Settings, digest: str) -> Path:
 
 
 def with_paths(job: Row, settings: Settings) -> Row:
-    """The job, each output with the `path` of its file, or None while it is missing."""
+    """The job, each file with its `path`; None while an output is missing."""
     outputs = [
         {**output, "path": str(file_path(settings, output["digest"])) if output["digest"] else None}
         for output in job["outputs"]
     ]
-    return {**job, "outputs": outputs}
+    rejected = [{**file, "path": str(file_path(settings, file["digest"]))} for file in job["rejected_files"]]
+    return {**job, "outputs": outputs, "rejected_files": rejected}
 
 
 def database_site(settings: Settings) -> Site:
@@ -76,10 +77,15 @@ async def open_store(settings: Settings) -> AsyncIterator[Reader]:
     """The database for looking only, which is possible beside whatever else has it open.
 
     Raises:
-        DatabaseError: the database can't be used.
+        DatabaseError: there is no database yet (looking never makes one), or it can't be used.
     """
-    site = await asyncio.to_thread(prepare_database, settings)
-    reader = site.open_reader(SystemClock())
+    site = database_site(settings)
+    if await asyncio.to_thread(site.revision) is None:
+        raise DatabaseError(
+            f"There is no database at {site.place} yet: the first order makes one; if it should be there,"
+            " check ONETAKE_DATABASE_URL."
+        )
+    reader = (await asyncio.to_thread(prepare_database, settings)).open_reader(SystemClock())
     try:
         yield reader
     finally:

@@ -30,8 +30,10 @@ def test_a_setting_that_cant_be_used_is_refused_by_name(shell: Shell) -> None:
 def test_nothing_has_to_be_set(shell: Shell) -> None:
     (shell.folder / "elsewhere").mkdir()
     bare = Shell(folder=shell.folder / "elsewhere", is_bare=True)
+    bare.run("jobs", "list").refused(1, "There is no database at", "onetake-data/onetake.db")
+    assert not (bare.folder / "onetake-data").exists()  # looking makes nothing
+    assert bare.run("migrate").code == 0
     assert bare.run("jobs", "list").out == "No jobs.\n"
-    assert (bare.folder / "onetake-data" / "onetake.db").is_file()
 
 
 def test_doctor_names_variables_that_are_no_settings(shell: Shell) -> None:

@@ -125,7 +125,7 @@ REFUSALS = [
     (
         'ref_paths = ["id", "task_id"]',
         'ref_paths = ["id"]\nlocator_pth = "url"',
-        "`accept.locator_pth` isn't a key here; did you mean `locator_path`?",
+        "`accept.locator_pth` isn't a key here (did you mean `locator_path`?)",
     ),
     # refuse
     ("later = [429]", "later = 429", "`refuse.later` must be a list"),
@@ -133,7 +133,7 @@ REFUSALS = [
     ("later = [429]", "later = [429, true]", "`refuse.later[1]` must be an HTTP status from 300 to 599"),
     ("later = [429]", "later = [200]", "`refuse.later[0]` must be an HTTP status from 300 to 599"),
     ("later = [429]", "later = [429, 400]", "`refuse.later` lists 400, and so does statuses: it is one or the other"),
-    ("later = [429]", "latter = [429]", "`refuse.latter` isn't a key here; did you mean `later`?"),
+    ("later = [429]", "latter = [429]", "`refuse.latter` isn't a key here (did you mean `later`?)"),
     ('shape_path = "error"', "", "`refuse.shape_path` is missing"),
     ('shape_path = "error"', 'shape_path = ""', "`refuse.shape_path` must be a dotted path"),
     # poll

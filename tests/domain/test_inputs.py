@@ -60,7 +60,7 @@ def test_defaults_are_filled_in_and_the_order_is_the_recipes() -> None:
         ({"words": "a"}, "/inputs/words", "is too short: 1 of at least 2 characters"),
         ({"words": "a\0b"}, "/inputs/words", "holds NUL at character 2"),
         ({"words": "ab\ud83d"}, "/inputs/words", "holds a lone surrogate (\\ud83d) at character 3"),
-        ({"wrods": "x"}, "/inputs/wrods", "isn't an input of two-halves; did you mean `words`?"),
+        ({"wrods": "x"}, "/inputs/wrods", "isn't an input of two-halves (did you mean `words`?)"),
         ({"\x1b[2J": "x"}, "/inputs/\\x1b[2J", "isn't an input of two-halves"),
         ({7: "x"}, "/inputs/7", "isn't an input of two-halves"),
     ],

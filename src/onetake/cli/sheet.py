@@ -30,10 +30,7 @@ def lines_of(job: Job) -> Iterator[str]:
     yield f"recipe   {job['recipe']} {job['recipe_version']}  ({job['recipe_hash'][:12]})"
     yield f"state    {job['state']}  ({coloured(job['status'])})"
     yield f"next     {_NEXT.get(job['status'], 'see its steps').format(id=job['id'])}"
-    yield (
-        f"credits  {money['held']} held, {money['captured']} used, {money['released']} returned;"
-        f" {money['open']} of {money['holds']} holds open"
-    )
+    yield f"credits  {_credits(money)}; {money['open']} of {money['holds']} holds open"
     yield f"ordered  {when(job['created_at'])}"
     yield f"changed  {when(job['updated_at'])}"
     yield f"ended    {when(job['completed_at'])}"
@@ -43,10 +40,19 @@ def lines_of(job: Job) -> Iterator[str]:
         yield from _step(step)
     for output in job["outputs"]:
         yield from _output(output)
+    for file in job["rejected_files"]:
+        yield f"refused  {file['step']}: {file['reason']}"
+        yield f"           {file['path']}"
     for case in job["cases"]:
         yield f"case     {case['id']}  {case['kind']}  {case['state']}  since {when(case['opened_at'])}"
     for alarm in job["alarms"]:
         yield f"alarm    {alarm['kind']}: {alarm['detail']}  since {when(alarm['since'])}"
+
+
+def _credits(money: Job) -> str:
+    if not money["quoted"]:
+        return "none are counted for this job"
+    return f"{money['held']} held, {money['captured']} used, {money['released']} returned"
 
 
 def _step(step: Job) -> Iterator[str]:

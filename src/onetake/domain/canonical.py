@@ -57,7 +57,8 @@ def decoded(text: str | bytes) -> str:
         return text.decode()
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
-        raise bad_value((), f"isn't UTF-8: byte {error.start + 1}, in line {line}, can't be decoded") from None
+        where = f"byte {error.start + 1}" if line == 1 else f"byte {error.start + 1} (line {line})"
+        raise bad_value((), f"isn't UTF-8: {where} can't be decoded") from None
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

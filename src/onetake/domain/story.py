@@ -85,7 +85,8 @@ def _step_failed(line: Line, data: Line) -> str:
 
 
 def _case_opened(line: Line, data: Line) -> str:
-    return f"{_step(line)}: case {data['case']} was opened for a person ({data['kind']})."
+    why = f", because the file is not what was ordered: {data['why']}" if "why" in data else ""
+    return f"{_step(line)}: case {data['case']} was opened for a person ({data['kind']}){why}."
 
 
 def _case_closed(line: Line, data: Line) -> str:

@@ -58,7 +58,7 @@ def bad_file(file: str, path: Path, reason: str) -> RecipeError:
 def hint(word: str, known: Iterable[str]) -> str:
     """A guess at what was meant, to end a reason with; empty without one."""
     close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean `{close[0]}`?" if close else ""
+    return f" (did you mean `{close[0]}`?)" if close else ""
 
 
 class Table:

@@ -251,7 +251,8 @@ def open_case(turn: Turn, kind: CaseKind, attempt: Attempt, step: str, facts: di
         turn.tx, turn.clock, kind, job_id=attempt.job_id, step_id=attempt.step_id, attempt_id=attempt.id
     )
     if case_id is not None:
-        turn.tell("case.opened", attempt, step, {"case": case_id, "kind": kind})
+        why = {"why": facts["reason"]} if kind is CaseKind.OUTPUT_REJECTED else {}
+        turn.tell("case.opened", attempt, step, {"case": case_id, "kind": kind, **why})
     for row in cases.find_open(turn.tx, attempt.id, kind):
         cases.add_evidence(turn.tx, turn.clock, row["id"], "observation", facts, actor=turn.actor)
 

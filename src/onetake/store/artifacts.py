@@ -184,6 +184,16 @@ def fill(tx: Tx, output: Expected, artifact_id: str) -> bool:
     )
 
 
+def list_rejected(tx: Tx, job_id: str) -> list[Row]:
+    """The files of a job that are not what was ordered: step, attempt, digest, reason; oldest first."""
+    return tx.all(
+        "SELECT s.name AS step, t.no AS attempt_no, a.digest, a.reason FROM artifacts a"
+        " JOIN attempts t ON t.id = a.attempt_id JOIN steps s ON s.id = t.step_id"
+        " WHERE a.job_id = :job AND a.state = 'rejected' ORDER BY a.created_at, a.ordinal",
+        {"job": job_id},
+    )
+
+
 def list_files(tx: Tx, job_id: str) -> list[Row]:
     """The files that fill a job's outputs: step, output, digest, type, size, measures; in the recipe's order."""
     rows = tx.all(

@@ -104,6 +104,7 @@ def get_job(tx: Tx, job: Row) -> Row:
         "filled": job["filled"],
         "steps": [_step(tx, step) for step in steps],
         "money": {**ledger.money_of_job(tx, job["id"]), "unit": "credit"},
+        "rejected_files": artifacts.list_rejected(tx, job["id"]),
         "cases": cases.list_of_job(tx, job["id"]),
         "alarms": alarms.list_open(tx, job_id=job["id"]),
         "cancel_requested_at": job["cancel_requested_at"],
