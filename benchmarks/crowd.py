@@ -1,6 +1,6 @@
 """Many jobs in flight, quickly: one job goes the real way until the provider works on it, and is then copied in SQL.
 
-A copy's ids are the first one's with the last eight letters replaced by a number, so its rows are as large as real ones.
+A copy's ids are the first one's with the last eight letters replaced by a number, so rows are as large as real ones.
 Ids at the provider and the addresses to poll are numbered likewise: they end with 1 and seven digits.
 """
 

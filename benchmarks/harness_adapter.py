@@ -1,10 +1,11 @@
 """Attaches onetake to the harness: `harness_adapter.py init|enqueue|worker|report`, as the harness calls it.
 
 Only public names are used: the environment variables, `onetake migrate`, `jobs create`, `worker --until-idle` and
-`jobs list --json`. The recipe beside this file orders what the harness's fake provider serves. With `--unguarded` before
-the word the worker is the one of `unguarded.py`.
+`jobs list --json`. The recipe beside this file orders what the harness's fake provider serves. With `--unguarded`
+before the word the worker is the one of `unguarded.py`.
 """
 
+import datetime
 import json
 import os
 import pathlib
@@ -43,7 +44,12 @@ def environment() -> dict[str, str]:
 def onetake(*arguments: str, stdin: str = "") -> str:
     """What the command printed."""
     done = subprocess.run(
-        [sys.executable, "-m", "onetake", *arguments], env=environment(), input=stdin, capture_output=True, text=True
+        [sys.executable, "-m", "onetake", *arguments],
+        env=environment(),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise SystemExit(
@@ -72,9 +78,10 @@ def enqueue() -> None:
 
 def worker() -> None:
     """Become the worker, so that a kill hits it."""
-    guarded, unguarded = ["-m", "onetake", "worker", "--until-idle"], ["-m", "benchmarks.unguarded"]
-    chosen = unguarded if sys.argv[1] == "--unguarded" else guarded
-    os.execve(sys.executable, [sys.executable, *chosen], {**environment(), "PYTHONPATH": str(HERE.parent)})
+    command, settings = [sys.executable, "-m", "onetake", "worker", "--until-idle"], environment()
+    if sys.argv[1] == "--unguarded":
+        command, settings["PYTHONPATH"] = [sys.executable, "-m", "benchmarks.unguarded"], str(HERE.parent)
+    os.execve(sys.executable, command, settings)  # noqa: S606 - this process is to become the worker
 
 
 def report() -> None:
@@ -102,9 +109,7 @@ def report() -> None:
 
 def epoch(moment: str) -> float:
     """Seconds since 1970 of an ISO time."""
-    import datetime
-
-    return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
+    return datetime.datetime.fromisoformat(moment).timestamp()
 
 
 {"init": lambda: onetake("migrate"), "enqueue": enqueue, "worker": worker, "report": report}[sys.argv[-1]]()

@@ -21,7 +21,7 @@ def install() -> None:
     if done.exists() and done.read_bytes() == LOCK.read_bytes():
         return
     print("installing the peers into benchmarks/.peers-venv, once", file=sys.stderr)
-    commands = [
+    commands: list[list[str | Path]] = [
         [UV, "venv", "--quiet", "--clear", "--python", sys.executable, FOLDER],
         [UV, "pip", "install", "--quiet", "--python", PYTHON, "--require-hashes", "-r", LOCK],
     ]

@@ -46,6 +46,6 @@ class Place:
 
 @contextlib.asynccontextmanager
 async def opened(place: Place) -> AsyncIterator[Parts]:
-    """onetake on an empty database."""
+    """Onetake on an empty database."""
     async with open_parts(place.fresh_settings()) as parts:
         yield parts

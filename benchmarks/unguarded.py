@@ -4,7 +4,6 @@ The engine is the real one. Between it and the database stands a transaction tha
 of holds, and takes the fences (version, state that was read, token) out of each guarded UPDATE.
 """
 
-import asyncio
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,6 +11,7 @@ from functools import cache
 from typing import Concatenate, ParamSpec, TypeVar
 
 from onetake.app import open_parts
+from onetake.cli.running import stop_on_signals
 from onetake.engine.worker import Worker
 from onetake.opening import load_settings
 from onetake.store.database import Database, Row, Tx
@@ -39,6 +39,10 @@ class _UnguardedTx:
     def now_us(self) -> int:
         """The database's clock."""
         return self._inner.now_us
+
+    def locking(self, table: str, *, skip: bool = False) -> str:
+        """The row lock that ends a SELECT of a writer."""
+        return self._inner.locking(table, skip=skip)
 
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         """Every row that the statement gives."""
@@ -77,7 +81,7 @@ async def work() -> None:
     """Drain the database of the settings."""
     async with open_parts(load_settings()) as parts:
         unguarded = replace(parts, database=UnguardedDatabase(parts.database))
-        await Worker(unguarded, name="unguarded").run(asyncio.Event(), until_idle=True)
+        await Worker(unguarded, name="unguarded").run(stop_on_signals(), until_idle=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     POST /api/v1/images/generations   -> {"id": "...", "status": "processing"}
     POST /api/v1/videos/generations   -> {"id": "...", "status": "processing"}
-    GET  /api/v1/tasks/{id}           -> {"id", "status": processing | completed | failed, "output": {...}, "error": {...}}
+    GET  /api/v1/tasks/{id}           -> {"id", "status": processing | completed | failed, "output", "error"}
     GET  /v1/models                   -> {"data": [{"id": "..."}]}
     GET  /assets/{id}.png|.mp4        -> a real, tiny file with the task's id inside; 404 before completion
 
@@ -43,7 +43,7 @@ Job = dict[str, Any]
 
 
 def marked(stage: str, data: bytes, job_id: str) -> bytes:
-    """The same picture or clip with the task's id in it (a PNG text chunk, an MP4 free box), so that no two are equal."""
+    """The picture or clip with the task's id in it (a PNG text chunk, an MP4 free box), so that no two are equal."""
     name = job_id.encode()
     if stage == "video":
         return data + struct.pack(">I4s", 8 + len(name), b"free") + name
@@ -62,11 +62,15 @@ class Provider:
     def __init__(self, options: argparse.Namespace) -> None:
         """Open with empty books; `options` are the arguments of the command line."""
         self._options = options
-        self._rates: dict[str, float] = {name: float(rate) for name, _, rate in (f.partition("=") for f in options.fault)}
+        self._rates: dict[str, float] = {
+            name: float(rate) for name, _, rate in (f.partition("=") for f in options.fault)
+        }
         if unknown := set(self._rates) - faults.NAMES:
             raise SystemExit(f"unknown fault(s): {sorted(unknown)}")
         folder = Path(options.asset_dir)
-        self._files = {stage: [f.read_bytes() for f in sorted(folder.glob(f"*.{end}"))] for stage, end in ENDINGS.items()}
+        self._files = {
+            stage: [f.read_bytes() for f in sorted(folder.glob(f"*.{end}"))] for stage, end in ENDINGS.items()
+        }
         if not all(self._files.values()):
             raise SystemExit(f"{folder}: needs at least one .png and one .mp4")
         low, _, high = options.latency.partition(":")
@@ -93,7 +97,12 @@ class Provider:
         if path == "/v1/models":
             return web.json_response({"data": [{"id": model, "object": "model"} for model in MODELS.values()]})
         if path == "/_truth":
-            books = {"jobs": list(self._jobs.values()), "refused": self._refused, "odd": self._odd, "counts": self._counts}
+            books = {
+                "jobs": list(self._jobs.values()),
+                "refused": self._refused,
+                "odd": self._odd,
+                "counts": self._counts,
+            }
             return web.json_response(books)
         if path == "/_stats":
             return web.json_response({**self._counts, "gate_at": self._gate_at})
@@ -190,6 +199,8 @@ class Provider:
                 return web.json_response({"status": "processing"})
             case "accept_slow":
                 await asyncio.sleep(self._options.slow_s)
+            case _:
+                pass
         return web.json_response({"id": job["id"], "status": "processing"})
 
     async def _task(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -209,6 +220,8 @@ class Provider:
                 return cut(request)
             case "poll_slow":
                 await asyncio.sleep(self._options.slow_s)
+            case _:
+                pass
         view = self._view(job)
         if fault == "poll_no_urls" and view["status"] == "completed":
             view["output"] = {}

@@ -1,5 +1,8 @@
-"""The faults of the fake provider. Each is a pure function of (seed, fault, chain, stage, attempt), so that two clients
-that behave alike meet the same faults whatever their timing."""
+"""The faults of the fake provider.
+
+Each is a pure function of (seed, fault, chain, stage, attempt), so that two clients that behave alike meet the same
+faults whatever their timing.
+"""
 
 import hashlib
 from collections.abc import Iterable, Mapping

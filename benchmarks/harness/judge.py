@@ -1,23 +1,38 @@
 """The money question: what was billed, against what a peer says of each chain.
 
-    duplicates              accepted jobs beyond the first of a chain's stage: money paid twice
-    failed_wrong            the peer says failed, and a good, paid job stands in the books for that stage
-    failed_right            a definite refusal, or the provider's own word
-    failed_nothing_billed   given up, nothing billed: harmless, but could have been tried again
-    never_finished          unsettled at the end
-    uncertain               what the peer itself names as in doubt
-    uncertain_no_cause      named uncertain although the provider's last answer was clear, or nothing came at all; only a
-                            kill inside a POST explains it
-    wrong_file              done, but the file that it holds is not the one that was paid for
-    silent_chains           chains with a duplicate, a wrong file or an undelivered paid job that the peer does not name
-                            as uncertain: the one number that must be 0
-    premature_video         clips ordered without a finished first frame
+duplicates              accepted jobs beyond the first of a chain's stage: money paid twice
+failed_wrong            the peer says failed, and a good, paid job stands in the books for that stage
+failed_right            a definite refusal, or the provider's own word
+failed_nothing_billed   given up, nothing billed: harmless, but could have been tried again
+never_finished          unsettled at the end
+uncertain               what the peer itself names as in doubt
+uncertain_no_cause      named uncertain although the provider's last answer was clear, or nothing came at all; only a
+                        kill inside a POST explains it
+wrong_file              done, but the file that it holds is not the one that was paid for
+silent_chains           chains with a duplicate, a wrong file or an undelivered paid job that the peer does not name
+                        as uncertain: the one number that must be 0
+premature_video         clips ordered without a finished first frame
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+COUNTED = (
+    "duplicates",
+    "done",
+    "failed_right",
+    "failed_wrong",
+    "failed_nothing_billed",
+    "never_finished",
+    "wrong_file",
+    "uncertain",
+    "uncertain_no_cause",
+    "silent_chains",
+)
+WRONG = ("duplicates", "failed_wrong", "failed_nothing_billed", "never_finished", "wrong_file", "silent_chains")
+"""What must not happen; `premature_video` belongs to it."""
 
 Row = dict[str, Any]
 ChainStage = tuple[str, str]
@@ -58,11 +73,7 @@ def judge(truth: Row, report: Mapping[str, Row]) -> dict[str, int]:
             doubled.add(key)
     for key, row in report.items():
         _judge_chain(books, counts, key, row, is_doubled=key in doubled)
-    names = (
-        "duplicates done failed_right failed_wrong failed_nothing_billed never_finished wrong_file"
-        " uncertain uncertain_no_cause silent_chains"
-    ).split()
-    return {**{name: counts[name] for name in names}, "premature_video": len(truth["odd"])}
+    return {**{name: counts[name] for name in COUNTED}, "premature_video": len(truth["odd"])}
 
 
 def _judge_chain(books: Books, counts: Counter[str], key: str, row: Row, *, is_doubled: bool) -> None:
@@ -83,7 +94,7 @@ def _judge_chain(books: Books, counts: Counter[str], key: str, row: Row, *, is_d
 
 def job_of(url: str) -> str:
     """The job whose output the address names."""
-    return url.rsplit("/", 1)[-1].split(".")[0]
+    return url.rsplit("/", 1)[-1].split(".", maxsplit=1)[0]
 
 
 def lateness_s(truth: Row, report: Mapping[str, Row]) -> list[float]:
@@ -109,3 +120,8 @@ def quantiles(values: Iterable[float]) -> dict[str, float]:
     mean = sum(found) / len(found)
     chosen = {"p50": at(found, 0.5), "p99": at(found, 0.99), "max": found[-1], "mean": mean}
     return {name: round(value, 3) for name, value in chosen.items()}
+
+
+def wrongs(counts: Mapping[str, int]) -> int:
+    """How often something happened that must not."""
+    return sum(counts[name] for name in (*WRONG, "premature_video"))

@@ -4,8 +4,9 @@ The environment of every call: `BASE_URL` (the provider), `DB_URL` (`postgresql:
 `BENCH_DIR` (a fresh folder, also the working directory), `N`, `RUN` (keys are `$RUN-00000`, ...), `CONCURRENCY`
 (chains at once), `STAGES` (`image,video` or `image`), `FIRST_POLL_S`, `POLL_S`, `HTTP_TIMEOUT_S`.
 
-A report's line has `key`, `state` (`done`, `failed`, `uncertain`, `pending`) and for done chains `t_done` (seconds since
-1970 at the local commit), `url` and `sha256` of the stored file; a peer may keep files in `out/` by their digest instead.
+A report's line has `key`, `state` (`done`, `failed`, `uncertain`, `pending`) and for done chains `t_done` (seconds
+since 1970 at the local commit), `url` and `sha256` of the stored file; a peer may keep files in `out/` by their digest
+instead.
 """
 
 import contextlib
@@ -100,6 +101,10 @@ class Peer:
                 start_new_session=True,
             )
 
+    def last_words(self) -> str:
+        """The end of what its workers logged."""
+        return (self.folder / "worker.log").read_text(errors="replace")[-3000:]
+
     def report(self, truth: Row) -> dict[str, Row]:
         """What the program says of each chain, with `file` added to done ones: is it the one that was paid for?"""
         found = {row["key"]: row for row in map(json.loads, self.call("report").splitlines())}
@@ -134,7 +139,7 @@ class Shop:
     process: subprocess.Popen[str]
     origin: str
 
-    def ask(self, path: str) -> Any:
+    def ask(self, path: str) -> Any:  # noqa: ANN401 - JSON
         """What it answers on one of its own routes."""
         with urllib.request.urlopen(self.origin + path, timeout=30) as response:
             return json.load(response)

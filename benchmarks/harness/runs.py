@@ -63,11 +63,17 @@ class Drained:
 
 
 def drain(peer: Peer, deadline_s: float, watch: Callable[[], None] = lambda: None) -> Drained:
-    """Start a worker and wait for its end, or end it at the deadline."""
+    """Start a worker and wait for its end, or end it at the deadline.
+
+    Raises:
+        SystemExit: it failed; its last words are told.
+    """
     began, worker = time.time(), peer.start()
     sampler = Sampler(worker.pid)
     while True:
         pid, status, usage = os.wait4(worker.pid, os.WNOHANG)
+        if pid and status:
+            raise SystemExit(f"a worker of {peer.name} failed:\n{peer.last_words()}")
         if pid:
             break
         watch()
@@ -214,7 +220,7 @@ def _work_and_kill(peer: Peer, shop: Shop, plan: Plan) -> tuple[int, bool]:
         while time.time() - began < plan.deadline_s:
             ended = [worker.poll() for worker in workers]
             if any(ended):
-                raise SystemExit(f"a worker of {peer.name} failed, see {peer.folder}/worker.log")
+                raise SystemExit(f"a worker of {peer.name} failed:\n{peer.last_words()}")
             if None not in ended:
                 return killed, False
             if killed < len(thresholds) and shop.ask("/_stats")["submits"] >= thresholds[killed]:

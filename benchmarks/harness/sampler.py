@@ -6,7 +6,7 @@ import time
 import psutil
 
 INTERVAL_S = 0.2
-"""Between samples: what ran for less than this at the end of a child is missed, and a sample costs about a millisecond."""
+"""Between samples: a sample costs about a millisecond, and the end of a child's life in between is missed."""
 
 
 class Sampler(threading.Thread):

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -48,6 +48,13 @@ class Site:
         process.send_signal(signal.SIGKILL)
         await process.wait()
 
+    async def end(self, processes: Sequence[Process]) -> None:
+        """End them politely; each must end well."""
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        await asyncio.gather(*(process.communicate() for process in processes))
+        assert [process.returncode for process in processes] == [0] * len(processes), self.errors.read_text()
+
     async def reap(self) -> None:
         """A minute later: an engine that starts anew finds what the dead ones left, and works it off."""
         self.rig.clock.leap(REAPED_S)
@@ -69,9 +76,9 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def site(folder: Path, options: SandboxOptions = TINY) -> AsyncIterator[Site]:
-    """A site in the folder; whatever it started is ended at the end."""
-    async with rigged(folder, options) as rig:
+async def site(folder: Path, options: SandboxOptions = TINY, *, kind: str = "", url: str = "") -> AsyncIterator[Site]:
+    """A site in the folder, with a database of that kind or address; whatever it started is ended at the end."""
+    async with rigged(folder, options, kind=kind, url=url, keeps_time=True) as rig:
         here = Site(rig)
         try:
             yield here

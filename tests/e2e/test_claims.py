@@ -7,32 +7,35 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.engine.intake import accept, prepare
 from onetake.engine.submitter import Claim, Market, claim, submit
 from onetake.engine.turn import Turn
+from onetake.opening import database_site
 from onetake.sandbox import SandboxOptions
 from onetake.store import leases, workers
 from onetake.store.database import Database, Tx
-from onetake.store.sqlite import SqliteDatabase
 from tests.engine.recipes import still
 from tests.engine.rig import Rig, rigged
 from tests.fakes.databases import PausingDatabase
 
 WORKERS = 32
-CONNECTIONS = 4
-"""Writers on one file, each in its own thread as in a process of its own; SQLite lets 32 wait for one another so
-long that a round would take a tenth of a second."""
+CONNECTIONS = {"sqlite": 4, "postgres": 32}
+"""Writers, each in its own thread as in a process of its own; SQLite lets 32 wait for one another so long that a round
+would take a tenth of a second."""
 
 ROUNDS = 300
 MODELS = {"reapi": ("gemini-3.1-flash-image-preview",)}
 UNSEEN = SandboxOptions(tiny=True, rates={"task_never_finishes": 1.0})  # what is drawn doesn't matter here
 
 
-async def test_c061_32_workers_and_one_job_300_times(tmp_path: Path) -> None:
-    async with rigged(tmp_path, UNSEEN) as rig, contextlib.AsyncExitStack() as opened:
-        databases = [await _open(rig, seed, opened) for seed in range(CONNECTIONS)]
-        racers = [(f"wrk_{number}", databases[number % CONNECTIONS]) for number in range(WORKERS)]
+@pytest.mark.parametrize("kind", CONNECTIONS)
+async def test_c061_32_workers_and_one_job_300_times(kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, UNSEEN, kind=kind) as rig, contextlib.AsyncExitStack() as opened:
+        databases = [await _open(rig, seed, opened) for seed in range(CONNECTIONS[kind])]
+        racers = [(f"wrk_{number}", databases[number % len(databases)]) for number in range(WORKERS)]
         for who, database in racers:
             await database.write(workers.insert, who, "racer", lease_us=3_600_000_000)
         winners = set()
@@ -50,7 +53,7 @@ async def test_c061_32_workers_and_one_job_300_times(tmp_path: Path) -> None:
 
 
 async def _open(rig: Rig, seed: int, opened: contextlib.AsyncExitStack) -> Database:
-    database = SqliteDatabase(rig.settings.database_path, rig.clock)
+    database = database_site(rig.settings).open(rig.clock)
     opened.push_async_callback(database.aclose)
     return PausingDatabase(database, _pauses(seed))
 

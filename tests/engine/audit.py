@@ -6,15 +6,11 @@ An `Auditor` remembers what it saw, so that what may never change is compared wi
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from onetake.store.driver import sqlite  # two SQLite libraries on one file in one process lose writes
-
-Row = dict[str, Any]
-Tables = dict[str, list[Row]]
+from tests.engine.keeping import Row, Tables
 
 APPENDED = {
     "refs": ("disowned_at",),
@@ -57,8 +53,8 @@ READABLE = {
 class Auditor:
     """Looks at one database, its files and its bill, and fails with the law that is broken."""
 
-    def __init__(self, database: Path, files: Path) -> None:
-        self._database, self._files = database, files
+    def __init__(self, tables: Callable[[], Tables], files: Path) -> None:
+        self._read, self._files = tables, files
         self._seen: Tables = {}
 
     def look(self, bill: Mapping[str, Any]) -> Tables:
@@ -74,12 +70,6 @@ class Auditor:
         self._quiet(found)
         self._seen = found
         return found
-
-    def _read(self) -> Tables:
-        with closing(sqlite.connect(f"file:{self._database}?mode=ro", uri=True)) as raw:
-            raw.execute("BEGIN")
-            names = [row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            return {name: _rows(raw, name) for name in names}
 
     def _kept(self, found: Tables) -> None:
         """L4, L9: what is appended stays as it was written."""
@@ -189,12 +179,6 @@ class Auditor:
                 shown = row[column] or ""
                 assert "signature=" not in shown, f"{table}: {shown}"
                 assert not any(len(prompt) > 8 and prompt in shown for prompt in prompts), f"{table}: {shown}"
-
-
-def _rows(raw: Any, table: str) -> list[Row]:  # noqa: ANN401 - a driver's connection
-    cursor = raw.execute(f"SELECT * FROM {table}")  # noqa: S608 - a table's own name
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 def _frozen(row: Row, free: Iterable[str]) -> tuple[tuple[str, object], ...]:

@@ -11,10 +11,8 @@ the end.
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -33,9 +31,8 @@ from onetake.recipes import read_shipped
 from onetake.sandbox import Sandbox, SandboxOptions
 from onetake.store import views
 from onetake.store.database import Database
-from onetake.store.migrate import migrate
-from onetake.store.sqlite_site import SqliteSite
-from tests.engine.audit import Auditor, Row, Tables
+from tests.engine.audit import Auditor
+from tests.engine.keeping import Row, Tables, kept
 from tests.fakes.virtual_time import VirtualClock, counted
 
 CHAIN = read_shipped("still-to-clip")
@@ -51,17 +48,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@cache
-def _migrated() -> bytes:
-    """An empty database at this program's schema, made once: Alembic takes a second."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "empty.db"
-        migrate(SqliteSite(path))
-        return path.read_bytes()
-
-
-def settings_for(folder: Path, origin: str, *, submit_timeout_s: float = 5.0, **worker: float) -> Settings:
-    """Settings that keep everything in the folder and buy from the origin."""
+def settings_for(
+    folder: Path, database_url: str, origin: str, *, submit_timeout_s: float = 5.0, **worker: float
+) -> Settings:
+    """Settings that keep rows in the database and files in the folder, and buy from the origin."""
     provider = ProviderSettings(
         base_url=origin,
         api_key=SecretStr("rk_test"),
@@ -70,18 +60,12 @@ def settings_for(folder: Path, origin: str, *, submit_timeout_s: float = 5.0, **
         poll_interval_s=5.0,
     )
     return Settings(
-        database_url=f"sqlite:///{folder / 'onetake.db'}",
+        database_url=database_url,
         storage_url=f"file://{folder / 'files'}",
         providers={"reapi": provider},
         worker=WorkerSettings.model_validate(worker),
         person="ada",
     )
-
-
-def make_database(folder: Path) -> None:
-    """An empty, migrated database in the folder."""
-    if not (folder / "onetake.db").exists():
-        (folder / "onetake.db").write_bytes(_migrated())
 
 
 @contextlib.asynccontextmanager
@@ -245,23 +229,30 @@ async def rigged(
     folder: Path,
     options: SandboxOptions = TINY,
     *,
+    kind: str = "",
+    url: str = "",
+    keeps_time: bool = False,
     around: Callable[[Database], Database] = lambda database: database,
     submit_timeout_s: float = 5.0,
     **worker: float,
 ) -> AsyncIterator[Rig]:
     """An engine and a tiny sandbox; the laws are checked at the end, whatever the test itself looked at."""
-    make_database(folder)
     clock = VirtualClock()
-    async with Sandbox(options) as sandbox, clock.running(), contextlib.AsyncExitStack() as stack:
-        settings = settings_for(folder, sandbox.base_url, submit_timeout_s=submit_timeout_s, **worker)
+    async with contextlib.AsyncExitStack() as stack:
+        database = stack.enter_context(kept(folder, clock.now_us(), kind=kind, url=url, keeps_time=keeps_time))
+        clock.on_move = database.tell
+        sandbox = await stack.enter_async_context(Sandbox(options))
+        await stack.enter_async_context(clock.running())
+        engine = await stack.enter_async_context(contextlib.AsyncExitStack())
+        settings = settings_for(folder, database.url, sandbox.base_url, submit_timeout_s=submit_timeout_s, **worker)
         rig = Rig(
             folder=folder,
             sandbox=sandbox,
             clock=clock,
             settings=settings,
-            auditor=Auditor(folder / "onetake.db", folder / "files"),
-            parts=await stack.enter_async_context(paced(settings, clock, around=around)),
-            stack=stack,
+            auditor=Auditor(database.tables, folder / "files"),
+            parts=await engine.enter_async_context(paced(settings, clock, around=around)),
+            stack=engine,
             around=around,
         )
         yield rig

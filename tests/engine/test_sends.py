@@ -68,7 +68,7 @@ async def test_c002_a_send_that_never_left_is_repeated_within_bounds(tmp_path: P
         good = rig.settings
         with closing(socket.create_server(("127.0.0.1", 0))) as server:
             dead_origin = f"http://127.0.0.1:{server.getsockname()[1]}"
-        await rig.restart(settings_for(tmp_path, dead_origin))
+        await rig.restart(settings_for(tmp_path, rig.settings.database_url, dead_origin))
         await rig.work()
         view = await rig.view(job)
         assert view["status"] == "needs_review"
@@ -204,7 +204,7 @@ async def test_nothing_is_sent_while_nobody_says_which_models_are_offered(tmp_pa
         with closing(socket.create_server(("127.0.0.1", 0))) as server:
             dead_origin = f"http://127.0.0.1:{server.getsockname()[1]}"
         good = rig.settings
-        await rig.restart(settings_for(tmp_path, dead_origin))
+        await rig.restart(settings_for(tmp_path, rig.settings.database_url, dead_origin))
         job = await rig.order(still(), prompt=PROMPT)
         with pytest.raises(ProviderError, match="can't be asked which models"):
             await rig.work()

@@ -32,11 +32,11 @@ class FailingDatabase:
         await self._inner.aclose()
 
 
-class _PausingTx:
-    """A transaction that pauses before each statement."""
+class _OverheardTx:
+    """A transaction that tells each statement before it is run."""
 
-    def __init__(self, inner: Tx, pause: Callable[[], None]) -> None:
-        self._inner, self._pause = inner, pause
+    def __init__(self, inner: Tx, hear: Callable[[str], None]) -> None:
+        self._inner, self._hear = inner, hear
 
     @property
     def now_us(self) -> int:
@@ -46,32 +46,41 @@ class _PausingTx:
         return self._inner.locking(table, skip=skip)
 
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
-        self._pause()
+        self._hear(sql)
         return self._inner.all(sql, params)
 
     def one(self, sql: str, params: Mapping[str, object] | None = None) -> Row | None:
-        self._pause()
+        self._hear(sql)
         return self._inner.one(sql, params)
 
     def do(self, sql: str, params: Mapping[str, object] | None = None) -> int:
-        self._pause()
+        self._hear(sql)
         return self._inner.do(sql, params)
 
 
-class PausingDatabase:
-    """A database with a pause before each statement of each operation, in the thread that runs it."""
+class OverheardDatabase:
+    """A database that tells each statement of each operation before it is run, in the thread that runs it."""
 
-    def __init__(self, inner: Database, pause: Callable[[], None]) -> None:
-        self._inner, self._pause = inner, pause
+    def __init__(self, inner: Database, hear: Callable[[str], None]) -> None:
+        """Wrap a database; `hear` is given the statement's text."""
+        self._inner, self._hear = inner, hear
 
     async def write(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, committed."""
-        return await self._inner.write(lambda tx: op(_PausingTx(tx, self._pause), *args, **kwargs))
+        return await self._inner.write(lambda tx: op(_OverheardTx(tx, self._hear), *args, **kwargs))
 
     async def read(self, op: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, from one snapshot."""
-        return await self._inner.read(lambda tx: op(_PausingTx(tx, self._pause), *args, **kwargs))
+        return await self._inner.read(lambda tx: op(_OverheardTx(tx, self._hear), *args, **kwargs))
 
     async def aclose(self) -> None:
         """Close the real one."""
         await self._inner.aclose()
+
+
+class PausingDatabase(OverheardDatabase):
+    """A database with a pause before each statement of each operation."""
+
+    def __init__(self, inner: Database, pause: Callable[[], None]) -> None:
+        """Wrap a database."""
+        super().__init__(inner, lambda _: pause())

@@ -37,6 +37,8 @@ class VirtualClock:
         self._changes = 0
         self._busy = 0
         self._changed = asyncio.Event()
+        self.on_move: Callable[[int], None] = lambda _: None
+        """Told each new moment, for clocks elsewhere that must agree."""
 
     def now_us(self) -> int:
         """The moment that everything has waited for so far."""
@@ -63,7 +65,7 @@ class VirtualClock:
 
     def leap(self, seconds: float) -> None:
         """Jump ahead now, whatever is under way."""
-        self._now_us += round(seconds * 1e6)
+        self._move(self._now_us + round(seconds * 1e6))
         self._wake()
 
     @contextlib.contextmanager
@@ -90,7 +92,7 @@ class VirtualClock:
     async def _run(self) -> None:
         while True:
             if await self._is_quiet() and (next_us := self._next_us()) is not None:
-                self._now_us = max(self._now_us, next_us)
+                self._move(max(self._now_us, next_us))
                 self._wake()
             else:
                 await self._changed.wait()
@@ -118,6 +120,10 @@ class VirtualClock:
         while (next_us := self._next_us()) is not None and next_us <= self._now_us:
             heapq.heappop(self._sleepers)[2].set_result(None)
         self._stir()
+
+    def _move(self, now_us: int) -> None:
+        self._now_us = now_us
+        self.on_move(now_us)
 
     def _stir(self) -> None:
         self._changes += 1

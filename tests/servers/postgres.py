@@ -13,7 +13,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
+from psycopg.rows import dict_row
 
 from onetake.clock import ManualClock
 from onetake.store.migrate import migrate
@@ -29,6 +30,7 @@ from onetake.store.postgres_site import PostgresSite
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "200",
+    "deadlock_timeout": "100ms",
     "shared_buffers": "64MB",
     "fsync": "off",  # tests end processes, never the machine
     "full_page_writes": "off",
@@ -42,22 +44,27 @@ _GUARD = 'cat >/dev/null; "$1/pg_ctl" -D "$2/data" -m immediate -w stop >/dev/nu
 class PostgresServer:
     """A server in a folder of its own, on loopback. Its user is `postgres`; there is no password."""
 
-    def __init__(self, **settings: str) -> None:
-        """Make and start a server; `settings` go beyond the usual ones, as in postgresql.conf."""
+    def __init__(self, *options: str, **settings: str) -> None:
+        """Make and start a server.
+
+        Args:
+            options: of `initdb`, beyond the usual ones.
+            settings: as in postgresql.conf.
+        """
         self._folder = Path(tempfile.mkdtemp(prefix="onetake-pg-"))
         self._settings = {**_SETTINGS, **settings}
         self._uid, self._gid = _user()
         if self._uid is not None and self._gid is not None:
             os.chown(self._folder, self._uid, self._gid)
         self._programs = self._reachable(_programs())
-        self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", *options)
         self._guard = subprocess.Popen(
             ["sh", "-c", _GUARD, "sh", str(self._programs), str(self._folder)],
             stdin=subprocess.PIPE,
             user=self._uid,
             group=self._gid,
         )
-        self.port = _free_port()
+        self.port = free_port()
         self.start()
 
     @property
@@ -77,6 +84,25 @@ class PostgresServer:
     def stop(self, how: str = "fast") -> None:
         """Stop it; come back when it is down. `immediate` is a crash: it recovers at the next start."""
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", how, "stop")
+
+    def ask_for_passwords(self) -> None:
+        """Let nobody but `postgres` in without one, from now on."""
+        rules = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+        (self._data / "pg_hba.conf").write_text(rules)
+        execute(self.url(), "SELECT pg_reload_conf()")
+
+    @contextlib.contextmanager
+    def limited(self, file_bytes_max: int) -> Iterator[None]:
+        """Inside this block, connections that begin find no room for a file beyond this size: their disk is full."""
+        self._limit_files(str(file_bytes_max))
+        try:
+            yield
+        finally:
+            self._limit_files("unlimited")
+
+    def _limit_files(self, soft: str) -> None:
+        pid = (self._data / "postmaster.pid").read_text().splitlines()[0]
+        subprocess.run(["prlimit", f"--pid={pid}", f"--fsize={soft}:"], check=True, user=self._uid, group=self._gid)
 
     def close(self) -> None:
         """Stop it and remove its folder."""
@@ -165,12 +191,22 @@ def _empty(url: str) -> None:
     """Take every row out, whatever triggers and foreign keys say, and any manual clock."""
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
     deletes = "".join(f"DELETE FROM {row[0]};" for row in execute(url, tables))  # noqa: S608 - likewise
-    execute(url, f"SET session_replication_role = replica; {deletes} {_SERVERS_OWN_CLOCK}")
+    execute(url, f"SET session_replication_role = replica; {deletes} {SERVERS_OWN_CLOCK}")
 
 
 def at(server: str, database: str) -> str:
     """The address of a database on the server of another address."""
     return urlsplit(server)._replace(path=f"/{database}").geturl()
+
+
+def tables_of(url: str) -> dict[str, list[dict[str, Any]]]:
+    """Every row of every table, from one snapshot."""
+    with psycopg.connect(url, row_factory=dict_row) as raw:
+        raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        wanted = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'manual_clock'"
+        found = raw.execute(wanted).fetchall()
+        names = [row["tablename"] for row in found]
+        return {name: raw.execute(f"SELECT * FROM {name}".encode()).fetchall() for name in names}  # noqa: S608 - likewise
 
 
 def execute(url: str, *statements: str) -> list[tuple[Any, ...]]:
@@ -188,7 +224,22 @@ def _administer(*statements: str) -> None:
 
 
 _CLOCK = "CREATE OR REPLACE FUNCTION onetake_now() RETURNS bigint LANGUAGE sql VOLATILE AS $$ {} $$"
-_SERVERS_OWN_CLOCK = _CLOCK.format("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+SERVERS_OWN_CLOCK = _CLOCK.format("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+
+
+@contextlib.contextmanager
+def clockwork(url: str, now_us: int) -> Iterator[Callable[[int], None]]:
+    """Sets a database's `onetake_now()`, which stands still in between."""
+    with psycopg.connect(url, autocommit=True) as raw:
+        raw.execute("CREATE TABLE IF NOT EXISTS manual_clock (us bigint)")
+        raw.execute("DELETE FROM manual_clock")
+        raw.execute("INSERT INTO manual_clock VALUES (%s)", [now_us])
+        raw.execute(_CLOCK.format("SELECT us FROM manual_clock").encode())
+
+        def tell(us: int) -> None:
+            raw.execute("UPDATE manual_clock SET us = %s", [us])
+
+        yield tell
 
 
 class ServersClock(ManualClock):
@@ -196,20 +247,17 @@ class ServersClock(ManualClock):
 
     def __init__(self, url: str, *, start_us: int, seed: int) -> None:
         super().__init__(start_us, seed)
-        self._raw = psycopg.connect(url, autocommit=True)
-        self._raw.execute("CREATE TABLE IF NOT EXISTS manual_clock (us bigint)")
-        self._raw.execute("DELETE FROM manual_clock")
-        self._raw.execute("INSERT INTO manual_clock VALUES (%s)", [start_us])
-        self._raw.execute(_CLOCK.format("SELECT us FROM manual_clock").encode())
+        self._opened = contextlib.ExitStack()
+        self._tell = self._opened.enter_context(clockwork(url, start_us))
 
     def advance(self, seconds: float) -> None:
         """Move both."""
         super().advance(seconds)
-        self._raw.execute("UPDATE manual_clock SET us = %s", [self.now_us()])
+        self._tell(self.now_us())
 
     def close(self) -> None:
         """Let go of the database."""
-        self._raw.close()
+        self._opened.close()
 
 
 def _user() -> tuple[int | None, int | None]:
@@ -240,7 +288,8 @@ def _folders() -> Iterator[Path]:
         yield Path(on_path).resolve().parent
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

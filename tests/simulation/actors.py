@@ -1,6 +1,7 @@
 """Who acts in a world besides the engine: customers who order, supervisors who restart workers, people, and fate."""
 
 import asyncio
+import functools
 from typing import TYPE_CHECKING, Any
 
 from onetake.domain.errors import DatabaseError, OnetakeError
@@ -27,8 +28,10 @@ async def order_job(world: "World", number: int) -> None:
     """Order until the order is confirmed; a client that dies is run again with the same inputs."""
     wanted = order(world.schedule.recipe, number)
     await asyncio.sleep(world.delay_s(ORDERS_WITHIN_S) if number > 1 else 0.0)
-    while not await _ran(world, "customer", lambda parts: parts.act("ada", world.engine.accept, wanted)):
-        await asyncio.sleep(AGAIN_S)
+    is_confirmed = False
+    while not is_confirmed:
+        is_confirmed = await _ran(world, "customer", lambda parts: parts.act("ada", world.engine.accept, wanted))
+        await asyncio.sleep(0.0 if is_confirmed else AGAIN_S)
 
 
 async def keep_working(world: "World", number: int) -> None:
@@ -39,7 +42,7 @@ async def keep_working(world: "World", number: int) -> None:
         stop = asyncio.Event()
         world.workers[number], world.stops[number] = process, stop
         worker = world.engine.Worker(parts, name=process.name, pace=pace)
-        task = process.start(lambda worker=worker, stop=stop: worker.run(stop))
+        task = process.start(functools.partial(worker.run, stop))
         await asyncio.wait([task])
         if not task.cancelled() and (trouble := task.exception()) is not None:
             world.note_trouble(trouble)
@@ -81,11 +84,13 @@ async def befall(world: "World", second: int, what: str) -> None:
 
 
 async def attach_all(world: "World") -> list[str]:
-    """Attach what the bill shows to what is unknown, as a person with the provider's dashboard would; who was refused."""
+    """Attach what the bill shows to what is unknown, as a person with the dashboard would; whatever was refused."""
     refused = []
     for row in world.auditor.unknown():
         task = world.auditor.task_of(row["id"])
-        if task is not None and world.provider.knows(task) and not await _attach(world, row["job_id"], row["step"], task.id):
+        if task is None or not world.provider.knows(task):
+            continue
+        if not await _attach(world, row["job_id"], row["step"], task.id):
             refused.append(f"{task.id} could not be attached to {row['id']}")
     return refused
 
@@ -93,7 +98,8 @@ async def attach_all(world: "World") -> list[str]:
 async def attach_wrong(world: "World") -> None:
     """Try to attach ids that are not of this order: unknown ones, and those of others."""
     for row in world.auditor.unknown():
-        for ref in ("task_of_nobody", *(task.id for task in world.provider.tasks.values() if task.operation != row["operation"])):
+        others = [task.id for task in world.provider.tasks.values() if task.operation != row["operation"]]
+        for ref in ("task_of_nobody", *others):
             await _attach(world, row["job_id"], row["step"], ref)
 
 
@@ -110,13 +116,17 @@ async def _attach(world: "World", job_id: str, step: str, ref: str) -> bool:
 async def resume(world: "World") -> None:
     """Resume every job."""
     for row in world.shared.rows("SELECT id FROM jobs"):
-        await _ran(world, "person", lambda parts, job=row["id"]: parts.act("ada", world.engine.resume, job))
+        await _act(world, world.engine.resume, row["id"])
 
 
 async def cancel(world: "World") -> None:
     """Cancel the first job, if it was ordered by now."""
     for row in world.shared.rows("SELECT id FROM jobs ORDER BY created_at LIMIT 1"):
-        await _ran(world, "person", lambda parts, job=row["id"]: parts.act("ada", world.engine.cancel, job))
+        await _act(world, world.engine.cancel, row["id"])
+
+
+async def _act(world: "World", op: Any, job_id: str) -> None:  # noqa: ANN401 - an operation of the engine under test
+    await _ran(world, "person", lambda parts: parts.act("ada", op, job_id))
 
 
 async def _attach_all(world: "World") -> None:

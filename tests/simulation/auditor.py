@@ -32,16 +32,23 @@ _UNKNOWN = (
 _HAS_CASE = "EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open')"
 _HAS_ALARM = "EXISTS (SELECT 1 FROM alarms m WHERE m.subject = s.id AND m.cleared_at IS NULL)"
 _UNSETTLED = (
-    "SELECT 'attempt ' || a.no || ' of ' || s.name || ' is ' || a.state AS what, a.id AS attempt,"
+    "SELECT 'attempt ' || a.no || ' of ' || s.name || ' is ' || a.state AS what, a.id AS attempt,"  # noqa: S608 - ours
     " EXISTS (SELECT 1 FROM alarms m WHERE m.subject = a.id AND m.cleared_at IS NULL) AS is_alarmed FROM attempts a"
-    " JOIN steps s ON s.id = a.step_id WHERE a.ended_at IS NULL AND (a.state = 'submitting' OR NOT {case})"
+    " JOIN steps s ON s.id = a.step_id WHERE a.ended_at IS NULL AND (a.state = 'submitting' OR NOT "
+    f"{_HAS_CASE})"
     " UNION ALL SELECT 'step ' || s.name || ' is ' || s.state || ' for ' || coalesce(s.waiting_for, 'a worker'), '', 0"
     " FROM steps s JOIN jobs j ON j.id = s.job_id WHERE j.state = 'open' AND (s.state = 'ready'"
-    " OR (s.state = 'waiting' AND s.waiting_for <> 'needs' AND NOT {alarm}))"
-    " UNION ALL SELECT 'job ' || j.id || ' is open and nothing of it can move', '', 0 FROM jobs j WHERE j.state = 'open'"
+    f" OR (s.state = 'waiting' AND s.waiting_for <> 'needs' AND NOT {_HAS_ALARM}))"
+    " UNION ALL SELECT 'job ' || j.id || ' is open and nothing of it can move', '', 0 FROM jobs j"
+    " WHERE j.state = 'open'"
     " AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.job_id = j.id AND (s.state IN ('ready', 'active')"
     " OR (s.state = 'waiting' AND s.waiting_for <> 'needs')))"
-).format(case=_HAS_CASE, alarm=_HAS_ALARM)
+)
+_STANDING = (
+    "SELECT j.state AS job, s.name, coalesce(CASE WHEN s.state = 'active' THEN a.state END, s.state) AS shown, s.state"
+    " FROM jobs j JOIN steps s ON s.job_id = j.id LEFT JOIN attempts a ON a.id = s.current_attempt_id"
+    " ORDER BY j.created_at, s.position"
+)
 _PERSON = (
     "SELECT 1 AS found FROM attempts WHERE state = 'submit_unknown'"
     " UNION ALL SELECT 1 FROM steps WHERE waiting_for = 'review' LIMIT 1"
@@ -89,12 +96,20 @@ class Auditor:
                 self.violations.append(f"L5: {arrival.operation} was handed an address that isn't a verified file's")
 
     def unsettled(self) -> list[str]:
-        """What is neither final nor visibly a person's: with a case, or with an alarm about a page in place of a file."""
+        """What is neither final nor visibly a person's: by a case, or by an alarm about a page in place of a file."""
         return [row["what"] for row in self._read(_UNSETTLED) if not (row["is_alarmed"] and self._is_hopeless(row))]
 
     def _is_hopeless(self, row: Row) -> bool:
         task = self.task_of(row["attempt"])
         return task is not None and task.fate.kind == "page"
+
+    def standing(self) -> str:
+        """Where the first job stands, in the words that `onetake jobs` uses; empty before it is ordered."""
+        steps = self._read(_STANDING)
+        if not steps:
+            return ""
+        moving = next((step for step in steps if step["state"] not in ("complete", "failed", "cancelled")), steps[-1])
+        return str(moving["job"] if moving["job"] != "open" else f"{moving['name']}_{moving['shown']}")
 
     def waits_for_person(self) -> bool:
         """Whether a person could do something."""
@@ -111,6 +126,7 @@ class Auditor:
 
     def look(self, truth: Truth) -> list[str]:
         """Every law that the rows at rest break, and what was seen before."""
-        tables = {name: self._read(f"SELECT * FROM {name}") for name in laws.TABLES}
+        tables = {name: self._read(f"SELECT * FROM {name}") for name in laws.TABLES}  # noqa: S608 - tables by name
         seen = Seen(tables=tables, arrivals=self._arrivals, truth=truth)
-        return [*self.violations, *(f"{law.__doc__}: {each}" for law in laws.LAWS for each in law(seen))]
+        broken = [f"{(law.__doc__ or '').rstrip('.')}: {each}" for law in laws.LAWS for each in law(seen)]
+        return [*self.violations, *broken]

@@ -41,13 +41,21 @@ class ProcessFetcher:
     def __init__(self, process: Process) -> None:
         self._process, self._world = process, process.world
 
-    async def fetch(self, address: str, *, into: Path, size_bytes_max: int, timeout_s: float) -> Fetched | FetchFailed:  # noqa: ARG002 - files are small and time is the fate's
+    async def fetch(
+        self,
+        address: str,
+        *,
+        into: Path,
+        size_bytes_max: int,  # noqa: ARG002 - files are as large as their fate says
+        timeout_s: float,  # noqa: ARG002 - likewise
+    ) -> Fetched | FetchFailed:
         """The file behind an address, or why there is none."""
         what = await self._process.cross("download")
         fate = DOWNLOADS.get(what, DownloadFate())
         await asyncio.sleep(fate.delay_s)
         if fate.fault is not None:
-            return FetchFailed(kind=fate.fault, detail="simulated", retry_after_s=7.0 if fate.fault is FetchFault.THROTTLED else None)
+            wait_s = 7.0 if fate.fault is FetchFault.THROTTLED else None
+            return FetchFailed(kind=fate.fault, detail="simulated", retry_after_s=wait_s)
         file = self._world.provider.files.get(address)
         if file is None or file.expires_s <= self._world.loop.time():
             return FetchFailed(kind=FetchFault.EXPIRED, detail="simulated")

@@ -118,6 +118,7 @@ POSTS: Mapping[str, PostFate] = {
     "just_too_slow": PostFate(status=200, body=None, is_accepted=True, delay_s=61.0),
 }
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetFate:
     """One GET: a fault of the wire, or an answer; `body` None stands for the true one."""
@@ -142,7 +143,10 @@ GETS: Mapping[str, GetFate] = {
     "get_truncated": GetFate(status=200, body=b'{"id": ', is_whole=False, fault=SendFault.TRUNCATED),
 }
 
-MODEL_LISTS: Mapping[str, GetFate] = {**GETS, "get_fewer_models": GetFate(status=200, body=b'{"data": [{"id": "other"}]}')}
+MODEL_LISTS: Mapping[str, GetFate] = {
+    **GETS,
+    "get_fewer_models": GetFate(status=200, body=b'{"data": [{"id": "other"}]}'),
+}
 
 POLLS: Mapping[str, GetFate] = {
     **GETS,

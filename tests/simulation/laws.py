@@ -4,6 +4,7 @@ Nothing here is taken from the engine: the moves are DESIGN's tables written dow
 from what was really bought, and a reason that a row gives is held against what really happened.
 """
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -130,7 +131,7 @@ def one_post(seen: Seen) -> Iterator[str]:
     """L2: a further POST only with proof."""
     for tries in seen.attempts_of.values():
         failures = 0
-        for before, after in zip(tries, tries[1:], strict=False):
+        for before, after in itertools.pairwise(tries):
             arrival = seen.arrivals.get(before["id"])
             if before["state"] == "not_sent" and arrival is None:
                 continue
@@ -301,13 +302,13 @@ def visible(seen: Seen) -> Iterator[str]:
     for row in seen["attempts"]:
         if row["state"] == "submit_unknown" and (row["id"], "unknown") not in seen.open_cases:
             yield "an unknown without an open case"
-    for row in seen["cases"]:
-        if row["state"] == "open" and row["kind"] == "unknown" and seen.by_id[row["attempt_id"]]["state"] != "submit_unknown":
-            yield f"a case about an unknown that is {seen.by_id[row['attempt_id']]['state']}"
+    for attempt_id, kind in seen.open_cases:
+        if kind == "unknown" and seen.by_id[attempt_id]["state"] != "submit_unknown":
+            yield f"a case about an unknown that is {seen.by_id[attempt_id]['state']}"
 
 
 def told(seen: Seen) -> Iterator[str]:
-    """The journal is whole"""
+    """The journal is whole."""
     numbers: dict[str, list[int]] = defaultdict(list)
     for row in seen["journal"]:
         numbers[row["job_id"]].append(row["seq"])

@@ -32,7 +32,11 @@ class _Handle:
     __slots__ = ("args", "callback", "context", "is_cancelled", "when_s")
 
     def __init__(
-        self, callback: Callable[..., object], args: tuple[object, ...], context: contextvars.Context | None, when_s: float
+        self,
+        callback: Callable[..., object],
+        args: tuple[object, ...],
+        context: contextvars.Context | None,
+        when_s: float,
     ) -> None:
         self.callback, self.args, self.when_s = callback, args, when_s
         self.context = contextvars.copy_context() if context is None else context
@@ -48,6 +52,21 @@ class _Handle:
         return self.when_s
 
 
+class _Task(asyncio.Task[T]):
+    """A task that hashes by its number: asyncio keeps tasks in sets, and their order must be the same in every run."""
+
+    number: int
+
+    def __new__(cls, _: Coroutine[Any, Any, T], *, loop: "VirtualLoop", **__: object) -> "_Task[T]":
+        task = super().__new__(cls)
+        loop.made += 1
+        task.number = loop.made
+        return task
+
+    def __hash__(self) -> int:
+        return self.number
+
+
 @dataclass(slots=True)
 class _Freeze:
     until_s: float
@@ -58,6 +77,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     """The loop of one schedule. No sockets, no threads, no signals: whoever asks for one is refused.
 
     Attributes:
+        made: how many tasks and timers there were; each has a number.
         troubles: what reached the exception handler: tasks that failed with nobody to see it.
     """
 
@@ -67,7 +87,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._now_s = 0.0
         self._ready: list[_Handle] = []
         self._timers: list[tuple[float, int, _Handle]] = []
-        self._made = 0
+        self.made = 0
         self._frozen: dict[object, _Freeze] = {}
         self.troubles: list[dict[str, Any]] = []
 
@@ -85,8 +105,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self, when: float, callback: Callable[..., object], *args: object, context: contextvars.Context | None = None
     ) -> _Handle:
         handle = _Handle(callback, args, context, when)
-        self._made += 1
-        heapq.heappush(self._timers, (when, self._made, handle))
+        self.made += 1
+        heapq.heappush(self._timers, (when, self.made, handle))
         return handle
 
     def call_later(  # type: ignore[override]  # likewise
@@ -100,7 +120,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def create_task(  # type: ignore[override]  # no task factory here
         self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: contextvars.Context | None = None
     ) -> "asyncio.Task[T]":
-        return asyncio.Task(coro, loop=self, name=name, context=context)
+        return _Task(coro, loop=self, name=name, context=context)
 
     def get_debug(self) -> bool:
         return False
@@ -135,7 +155,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         try:
             task = self.create_task(main)
             for _ in range(CALLBACKS_MAX):
-                if task.done() and not self._ready:
+                if not self._ready and task.done():
                     return task.result()
                 self._step()
             raise SpinningError(f"{CALLBACKS_MAX} callbacks by second {self._now_s:.1f}")
@@ -150,18 +170,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if not handle.is_cancelled:
                 self._now_s = max(self._now_s, when_s)
                 ready.append(handle)
-        handle = self._pick()
+        if self._draw is None:
+            handle = ready.pop(0)
+        else:
+            index = int(self._draw() * len(ready))
+            ready[index], ready[-1] = ready[-1], ready[index]
+            handle = ready.pop()
         if handle.is_cancelled:
             return
         if self._frozen and (freeze := self._frozen.get(handle.context.get(OWNER))):
             freeze.kept.append(handle)
         else:
             handle.context.run(handle.callback, *handle.args)
-
-    def _pick(self) -> _Handle:
-        ready = self._ready
-        if self._draw is None:
-            return ready.pop(0)
-        index = int(self._draw() * len(ready))
-        ready[index], ready[-1] = ready[-1], ready[index]
-        return ready.pop()

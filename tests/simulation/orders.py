@@ -1,5 +1,6 @@
 """The recipes and orders of the simulation: small chains of a still and a clip."""
 
+from collections.abc import Sequence
 from functools import cache
 
 from onetake.domain.recipe import Recipe
@@ -59,10 +60,11 @@ duration_ms = 1000
 """
 
 _OUTPUT = '\n[[steps.outputs]]\nname = "NAME"\nkind = "image"\nratio = "16:9"\nshort_side_px_min = 16\n'
+_VIDEO = '[[steps]]\nname = "video"'
 _REPLACEMENT = '\n[steps.replacement]\nreasons = ["provider_failed"]\ncount_max = 1\n'
 
 
-def _written(name: str, *, outputs: tuple[str, ...] = ("still",), replacement: str = "", partial: str = "failed") -> str:
+def _written(name: str, *, outputs: Sequence[str] = ("still",), replacement: str = "", partial: str = "failed") -> str:
     return (
         _CHAIN.replace("NAME", name)
         .replace("PARTIAL", partial)
@@ -73,12 +75,13 @@ def _written(name: str, *, outputs: tuple[str, ...] = ("still",), replacement: s
 
 
 RECIPES = {
-    "still": _written("still").partition("[[steps]]\nname = \"video\"")[0],
+    "still": _written("still").partition(_VIDEO)[0],
     "chain": _written("chain"),
-    "replacing": _written("replacing", replacement=_REPLACEMENT),
+    "replacing": _written("replacing", replacement=_REPLACEMENT).partition(_VIDEO)[0],
     "pair": _written("pair", outputs=("still", "spare"), partial="incomplete"),
 }
-"""One still; a chain; one that buys a failed generation again, once; one with two stills in one request, which may end incomplete."""
+"""One still; a still and its clip; a still that is bought again when it failed, once; two stills in one request and a
+clip of the first, which may end incomplete."""
 
 REPLACEMENTS_MAX = {"still": 0, "chain": 0, "replacing": 1, "pair": 0}
 

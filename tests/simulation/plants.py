@@ -1,250 +1,271 @@
-"""The planted faults. Each is what somebody could write on a bad day; each breaks one law."""
+"""The planted faults, as diffs. Each is what somebody could write on a bad day; each breaks one law."""
 
-from tests.simulation.planted import Change, Plant
-
-_BACK = "steps.advance(turn.tx, steps.get(turn.tx, attempt.step_id), StepEvent.CAME_BACK)"
+from tests.simulation.planted import Plant
 
 PLANTS = (
     Plant(
         "an unknown outcome is sent again",
-        (
-            Change(
-                "engine.outcomes",
-                "    open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)\n    return True\n",
-                f"    open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)\n    {_BACK}\n    return True\n",
-            ),
-        ),
+        """
+        engine/outcomes.py
+             open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
+        +    steps.advance(turn.tx, step, StepEvent.CAME_BACK)
+             return True
+        """,
     ),
     Plant(
         "what a dead worker was sending goes back to ready",
-        (
-            Change(
-                "engine.recovery",
-                "        doubt(turn, attempt,",
-                f"        {_BACK}\n        doubt(turn, attempt,",
-            ),
-            Change(
-                "engine.recovery",
-                "from onetake.store import attempts, leases\n",
-                "from onetake.domain.events import StepEvent\nfrom onetake.store import attempts, leases, steps\n",
-            ),
-        ),
+        """
+        engine/recovery.py
+        -from onetake.store import attempts, leases
+        +from onetake.domain.events import StepEvent
+        +from onetake.store import attempts, leases, steps
+        ...
+                 attempt = attempts.get(turn.tx, attempt_id)
+        +        steps.advance(turn.tx, steps.get(turn.tx, attempt.step_id), StepEvent.CAME_BACK)
+        """,
     ),
     Plant(
         "no row says that a request may have left",
-        (Change("store.attempts", "VALUES (:id, 1, 'first', :now)\"", "SELECT :id, 1, 'first', :now WHERE 0\""),),
+        """
+        store/attempts.py
+        -        "INSERT INTO sends (attempt_id, n, kind, intended_at) VALUES (:id, 1, 'first', :now)",
+        +        "INSERT INTO sends (attempt_id, n, kind, intended_at) SELECT :id, 1, 'first', :now WHERE false",
+        """,
     ),
     Plant(
         "the provider's id is saved late",
-        (
-            Change(
-                "engine.submitter",
-                "    while True:\n        try:\n            await parts.act(worker_id, record_outcome",
-                "    await clock.sleep(30)\n    while True:\n        try:\n            await parts.act(worker_id, record_outcome",
-            ),
-        ),
+        """
+        engine/submitter.py
+             outcome = outcome_of(adapter.contract, result, now_s=clock.now_us() / 1e6)
+        +    await clock.sleep(30)
+             while True:
+        """,
     ),
     Plant(
         "the lease isn't checked before the first byte",
-        (Change("engine.submitter", "return clock.monotonic_s() <= claimed.send_by_s", "return True"),),
+        """
+        engine/submitter.py
+        -        return clock.monotonic_s() <= claimed.send_by_s
+        +        return True
+        """,
     ),
     Plant(
         "a stale worker may record what it fetched",
-        (
-            Change(
-                "engine.collector",
-                "return deliver(turn, attempt, checked) if attempt.token == held.token else None",
-                "return deliver(turn, attempt, checked)",
-            ),
-        ),
+        """
+        engine/collector.py
+        -    return deliver(turn, attempt, checked) if attempt.token == held.token else None
+        +    return deliver(turn, attempt, checked)
+        """,
     ),
     Plant(
         "a stale worker may record the provider's word",
-        (
-            Change(
-                "engine.poller",
-                "    if attempt.token != held.token:\n        return None\n    changed =",
-                "    changed =",
-            ),
-        ),
+        """
+        engine/poller.py
+        -    if attempt.token != held.token:
+        -        return None
+             changed = artifacts.found(
+        """,
     ),
     Plant(
         "a deadline releases the money",
-        (
-            Change(
-                "engine.poller",
-                "        step = steps.get(turn.tx, held.step_id)\n        turn.tell(\"alarm.raised\"",
-                "        step = steps.get(turn.tx, held.step_id)\n"
-                "        if kind is AlarmKind.DEADLINE:\n            _release(turn, step, detail)\n        turn.tell(\"alarm.raised\"",
-            ),
-            Change("engine.poller", "settling import Fault,", "settling import _release, Fault,"),
-        ),
+        """
+        engine/poller.py
+        -from onetake.engine.settling import Fault, close_cases, fail_step, open_case
+        +from onetake.engine.settling import Fault, _release, close_cases, fail_step, open_case
+        ...
+                 step = steps.get(turn.tx, held.step_id)
+        +        if kind is AlarmKind.DEADLINE:
+        +            _release(turn, step, detail)
+                 turn.tell("alarm.raised", held.job_id, step.name, {"kind": kind, "detail": detail})
+        """,
     ),
     Plant(
         "a deadline fails the attempt",
-        (
-            Change(
-                "engine.poller",
-                "    await _alarm(parts, watch, AlarmKind.DEADLINE,",
-                "    late = Died(code=\"late\", message=\"\", is_moderation=False, charged=\"no\")\n"
-                "    await parts.act(watch.held.worker_id, record_death, watch.held, late)\n"
-                "    await _alarm(parts, watch, AlarmKind.DEADLINE,",
-            ),
-        ),
+        """
+        engine/poller.py
+                 return False
+        +    late = Died(code="late", message="", is_moderation=False, charged="no")
+        +    await parts.act(watch.held.worker_id, record_death, watch.held, late)
+             await _alarm(parts, watch, AlarmKind.DEADLINE, "not finished by the recipe's deadline; it is polled on")
+        """,
     ),
     Plant(
-        "polls that fail fail the attempt",
-        (
-            Change(
-                "engine.poller",
-                "        case NoAnswer():\n",
-                "        case NoAnswer() if watch.failures >= 1:\n"
-                "            lost = Died(code=\"lost\", message=\"\", is_moderation=False, charged=\"no\")\n"
-                "            return await _died(parts, watch, lost)\n        case NoAnswer():\n",
-            ),
-        ),
+        "polls without an answer fail the attempt",
+        """
+        engine/poller.py
+                 case NoAnswer():
+        +            if watch.failures:
+        +                lost = Died(code="lost", message="", is_moderation=False, charged="no")
+        +                return await _died(parts, watch, lost)
+                     await _check_deadline(parts, watch)
+        """,
     ),
     Plant(
         "a task that is missing once is taken for failed",
-        (
-            Change(
-                "engine.poller",
-                "        case Missing():\n",
-                "        case Missing():\n"
-                "            gone = Died(code=\"gone\", message=\"\", is_moderation=False, charged=\"no\")\n"
-                "            return await _died(parts, watch, gone)\n        case Missing():\n",
-            ),
-        ),
+        """
+        engine/poller.py
+                 case Missing():
+        +            gone = Died(code="gone", message="", is_moderation=False, charged="no")
+        +            return await _died(parts, watch, gone)
+                     watch.missing += 1
+        """,
     ),
     Plant(
         "the gate opens as soon as something is filled",
-        (
-            Change(
-                "engine.settling",
-                "        if any(standing[name].state is not StepState.COMPLETE for name in wanted.needs):\n",
-                "        if not any(row[\"digest\"] for row in artifacts.list_files(turn.tx, job_id)) and wanted.needs:\n",
-            ),
-            Change(
-                "engine.collector",
-                "    fill(turn, attempt, checked)\n",
-                "    fill(turn, attempt, checked)\n    open_gates(turn, turn.recipe_of(held.job_id), held.job_id)\n",
-            ),
-            Change("engine.collector", "settling import Checked,", "settling import open_gates, Checked,"),
-        ),
+        """
+        engine/settling.py
+        -        if any(standing[name].state is not StepState.COMPLETE for name in wanted.needs):
+        +        if wanted.needs and not any(row["digest"] for row in artifacts.list_files(turn.tx, job_id)):
+        engine/collector.py
+        -from onetake.engine.settling import Checked, deliver, fill, open_case
+        +from onetake.engine.settling import Checked, deliver, fill, open_case, open_gates
+        ...
+             fill(turn, attempt, checked)
+        +    open_gates(turn, turn.recipe_of(held.job_id), held.job_id)
+        """,
     ),
     Plant(
         "a cancel gives back the money for what is running",
-        (
-            Change(
-                "engine.settling",
-                "        if step.state not in (StepState.WAITING, StepState.READY) or (",
-                "        if step.state in FINAL_STEP or (",
-            ),
-            Change(
-                "engine.settling",
-                "        if any(attempt.state not in FINAL_ATTEMPT for attempt in attempts.list_of_step(turn.tx, step.id)):\n"
-                "            continue",
-                "        if False:\n            continue",
-            ),
-        ),
+        """
+        engine/settling.py
+             for step in steps.list_of_job(turn.tx, job_id):
+        +        if step.state is StepState.ACTIVE:
+        +            _cancel(turn, step)
+        ...
+        -            continue  # an earlier buy of this step is still in doubt or running
+        +            pass
+        """,
     ),
     Plant(
         "an id is attached without a look at it",
-        (Change("engine.people", "    await _look_at(parts, adapter, attempt, step, ref)\n", ""),),
+        """
+        engine/people.py
+        -    await _look_at(parts, adapter, attempt, step, ref)
+        """,
     ),
     Plant(
         "a new lease forgets the id",
-        (Change("store.leases", "\" lease_until = NULL WHERE id IN", "\" lease_until = NULL, ref_id = NULL WHERE id IN"),),
+        """
+        store/leases.py
+        -            " lease_until = NULL WHERE id IN (SELECT id FROM found) RETURNING id",
+        +            " lease_until = NULL, ref_id = NULL WHERE id IN (SELECT id FROM found) RETURNING id",
+        """,
     ),
     Plant(
         "a failure is bought again without a rule",
-        (
-            Change(
-                "engine.poller",
-                "    if rule is not None and is_wanted and _permits(rule, step):\n",
-                "    if is_wanted and step.attempts < 3:\n",
-            ),
-            Change("engine.poller", "\"of\": rule.count_max}", "\"of\": 2}"),
-        ),
+        """
+        engine/poller.py
+        -    if rule is not None and is_wanted and _permits(rule, step):
+        +    if is_wanted and step.attempts < 3:
+        ...
+        -        data = {"reason": "provider_failed", "n": step.replacements + 1, "of": rule.count_max}
+        +        data = {"reason": "provider_failed", "n": step.replacements + 1, "of": 2}
+        """,
     ),
     Plant(
         "what is missing is captured",
-        (
-            Change(
-                "engine.settling",
-                "ledger.close(turn.tx, output.hold_id, HoldEvent.RELEASED, reason=reason, actor=turn.actor)",
-                "ledger.close(turn.tx, output.hold_id, HoldEvent.CAPTURED, reason=reason, actor=turn.actor)",
-            ),
-        ),
+        """
+        engine/settling.py
+        -            ledger.close(turn.tx, output.hold_id, HoldEvent.RELEASED, reason=reason, actor=turn.actor)
+        +            ledger.close(turn.tx, output.hold_id, HoldEvent.CAPTURED, reason=reason, actor=turn.actor)
+        """,
     ),
     Plant(
         "a download that fails is bought again",
-        (
-            Change(
-                "engine.collector",
-                "    watch.must_renew = trouble.must_renew\n",
-                "    watch.must_renew = trouble.must_renew\n    await parts.act(watch.held.worker_id, _buy_again, watch.held)\n",
-            ),
-            Change(
-                "engine.collector",
-                "def record_delivered(",
-                "def _buy_again(turn, held):\n"
-                "    attempt = attempts.get(turn.tx, held.attempt_id)\n"
-                "    attempts.advance(turn.tx, attempt, AttemptEvent.WRITTEN_OFF)\n"
-                f"    {_BACK}\n\n\ndef record_delivered(",
-            ),
-            Change(
-                "engine.collector",
-                "from onetake.domain.errors import",
-                "from onetake.domain.events import AttemptEvent, StepEvent\nfrom onetake.domain.errors import",
-            ),
-        ),
+        """
+        engine/collector.py
+         from onetake.domain.errors import MediaError, StorageError
+        +from onetake.domain.events import AttemptEvent, StepEvent
+        ...
+             watch.must_renew = trouble.must_renew
+        +    await parts.act(watch.held.worker_id, _buy_again, watch.held)
+        ...
+        +def _buy_again(turn, held):
+        +    attempts.advance(turn.tx, attempts.get(turn.tx, held.attempt_id), AttemptEvent.WRITTEN_OFF)
+        +    steps.advance(turn.tx, steps.get(turn.tx, held.step_id), StepEvent.CAME_BACK)
+        +
+        +
+         def record_delivered(
+        """,
     ),
     Plant(
         "a reset is taken for never sent",
-        (
-            Change(
-                "domain.answers",
-                "    if not result.receipt.may_have_left:\n",
-                "    if not result.receipt.may_have_left or result.receipt.fault is SendFault.RESET:\n",
-            ),
-        ),
+        """
+        domain/answers.py
+        -    if not result.receipt.may_have_left:
+        +    if not result.receipt.may_have_left or result.receipt.fault is SendFault.RESET:
+        """,
     ),
     Plant(
         "a server error is taken for a refusal",
-        (
-            Change(
-                "domain.answers",
-                "    if answer.status not in rules.statuses | rules.later or not answer.is_whole:\n",
-                "    if answer.status not in rules.statuses | rules.later | {500, 503} or not answer.is_whole:\n",
-            ),
-        ),
+        """
+        domain/answers.py
+        -    if answer.status not in rules.statuses | rules.later or not answer.is_whole:
+        +    if answer.status not in rules.statuses | rules.later | {500, 503} or not answer.is_whole:
+        """,
     ),
     Plant(
         "files are taken as they come",
-        (Change("engine.collector", "for each in judge(spec, measures)]", "for each in judge(spec, measures) if 0]"),),
-    ),
-    Plant(
-        "claims in the air are withdrawn with the lost ones",
-        (Change("engine.submitter", "        if attempt_id not in taken:\n", "        if True:\n"),),
+        """
+        engine/collector.py
+        -    if not reasons and isinstance(measures, Measures):
+        +    if isinstance(measures, Measures):
+        """,
     ),
     Plant(
         "a doubt is kept quiet",
-        (Change("engine.outcomes", "    open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)\n    return True\n", "    return True\n"),),
+        """
+        engine/outcomes.py
+        -    open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
+             return True
+        """,
+    ),
+    # What the simulator found, put back.
+    Plant(
+        "a worker writes under an id that has no row yet",
+        """
+        engine/worker.py
+        -        await self._parts.database.write(workers.insert, worker_id, self._name, lease_us=lease_us)
+        -        self._id = worker_id  # not before its row is there: other loops write with it meanwhile
+        +        self._id = worker_id
+        +        await self._parts.database.write(workers.insert, worker_id, self._name, lease_us=lease_us)
+        """,
     ),
     Plant(
         "an older watch ends the newer one",
-        (
-            Change(
-                "engine.watcher",
-                "        if self._latest.get(watch.held.attempt_id) is not watch:\n            return  # leased anew meanwhile",
-                "        if False:\n            return  # leased anew meanwhile",
-            ),
-            Change(
-                "engine.watcher",
-                "            del self._latest[watch.held.attempt_id]\n",
-                "            self._latest.pop(watch.held.attempt_id, None)\n",
-            ),
-        ),
+        """
+        engine/watcher.py
+        -        if self._latest.get(watch.held.attempt_id) is not watch:
+        -            return  # leased anew meanwhile: the newer watch goes on
+                 if isinstance(visit, Over):
+        -            del self._latest[watch.held.attempt_id]
+        +            self._latest.pop(watch.held.attempt_id, None)
+        """,
+    ),
+    Plant(
+        "what an unanswered commit leased is never watched",
+        """
+        engine/worker.py
+        -                self._is_unsure = True
+                         _log.error("sweep.failed", error=error.sentence)
+        """,
+    ),
+    Plant(
+        "a read that fails after a POST ends the worker",
+        """
+        engine/worker.py
+        -        except DatabaseError as error:
+        +        except LookupError as error:
+                     self._is_unsure = True
+                     _log.error("attempt.not_watched", attempt=attempt_id, error=error.sentence)
+        """,
+    ),
+    Plant(
+        "claims in the air are withdrawn with the unanswered ones",
+        """
+        engine/submitter.py
+        -        if attempt_id not in taken:
+        +        if attempt_id:
+        """,
     ),
 )

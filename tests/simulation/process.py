@@ -1,4 +1,4 @@
-"""A simulated process: what it shares with others is the database, the provider and the disk; what it dies with is memory.
+"""A simulated process: it shares the database, the provider and the disk with others, and dies with its memory.
 
 Every seam of the engine (database, transport, fetcher, decoder, blobs) crosses a named place first, where the
 schedule may have it fail, wait, freeze with its process, or die. A process dies by cancellation, and from that moment
@@ -62,7 +62,9 @@ class Process:
 
     def kill(self) -> None:
         """Die now, as by kill -9: memory is lost, what was sent or committed stays."""
-        self.is_alive, self.died_s = False, self.world.loop.time()
+        if self.is_alive:
+            self.is_alive, self.died_s = False, self.world.loop.time()
+            self.world.note_death(self.name)
         if self._task is not None:
             self._task.cancel()
 

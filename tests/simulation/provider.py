@@ -169,4 +169,3 @@ class Provider:
             self.files[address] = File(task=task, kind=kind, digest=digest, expires_s=expires_s)
             named.append(address)
         return named
-

@@ -74,6 +74,7 @@ _COMMIT = ("error", "lost", *CRASHES, *STALLS, "freeze_after")
 
 PLACES: Mapping[str, _Place] = {
     "post": _Place(24, 3, (*POSTS, *CRASHES, *STALLS, "crash_answered", "freeze_in_air")),
+    "post image": _Place(4, 2, ("slow", *STALLS)),
     "task": _Place(8, 2, (*TASKS,)),
     "poll": _Place(12, 8, (*POLLS, *CRASHES, *STALLS)),
     "get models": _Place(2, 1, (*MODEL_LISTS, *CRASHES)),
@@ -82,6 +83,7 @@ PLACES: Mapping[str, _Place] = {
     "keep": _Place(4, 3, ("full", *CRASHES, *STALLS)),
     "commit": _Place(12, 24, _COMMIT),
     "commit claim": _Place(3, 3, _COMMIT),
+    "commit sweep": _Place(3, 2, _COMMIT),
     "commit record_outcome": _Place(3, 3, _COMMIT),
     "commit record_finished": _Place(3, 2, _COMMIT),
     "commit record_delivered": _Place(3, 2, _COMMIT),
@@ -90,41 +92,66 @@ PLACES: Mapping[str, _Place] = {
 }
 """Chosen so that most faults meet something: a clean chain crosses 2 posts, some 6 polls, 2 downloads, 20 commits."""
 
-THEMES: Mapping[str, re.Pattern[str]] = {
-    "everything": re.compile(""),
-    "wire": re.compile("^(post|task|poll|get models) |down$|refused$"),
-    "deaths": re.compile("crash_|kill|stop"),
-    "stalls": re.compile("late$|slow$|freeze|clock|lost$"),
-    "database": re.compile(" error$| lost$|database|clock|post slow"),
-    "files": re.compile("^(task|download|decode|keep) |storage"),
-    "people": re.compile("^post .*(accepted|answered)$|silence|attach|resume|cancel|again|kill"),
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Faults that belong together, and how many workers and jobs bring them out.
+
+    Attributes:
+        faults: matches `PLACE WHAT`.
+        workers, jobs, look_s: drawn from these.
+    """
+
+    faults: re.Pattern[str]
+    workers: tuple[int, ...] = (1, 1, 1, 2, 2, 3)
+    jobs: tuple[int, ...] = (1, 1, 1, 1, 2)
+    look_s: tuple[int, ...] = (30, 30, 30, 5)
+
+
+THEMES: Mapping[str, Theme] = {
+    "everything": Theme(re.compile("")),
+    "wire": Theme(re.compile("^(post|task|poll|get models) |down$|refused$")),
+    "deaths": Theme(re.compile("crash_|kill|stop")),
+    "stalls": Theme(re.compile("late$|slow$|freeze|clock|lost$"), workers=(2, 2, 2, 3)),
+    "database": Theme(
+        re.compile("^commit ((claim|sweep) )?(error|lost)$|read error$|database|clock|slow$"),
+        jobs=(1, 2, 2),
+        look_s=(30, 5),
+    ),
+    "files": Theme(re.compile("^(task|download|decode|keep) |storage"), workers=(1, 1, 1, 2)),
+    "people": Theme(re.compile("^post .*(accepted|answered)$|silence|attach|resume|cancel|again|kill")),
 }
 """Each schedule draws its faults from one theme (swarm testing): faults of a kind meet each other more often."""
 
 
-def _faults_of(theme: re.Pattern[str]) -> tuple[list[tuple[str, int, str]], list[float]]:
+def _faults_of(theme: Theme) -> tuple[list[tuple[str, int, str]], list[float]]:
     rows = [
         ((where, place.nth_max, what), place.weight / len(place.whats))
         for where, place in PLACES.items()
         for what in place.whats
-        if theme.search(f"{where} {what}")
+        if theme.faults.search(f"{where} {what}")
     ]
     return [row for row, _ in rows], list(itertools.accumulate(weight for _, weight in rows))
 
 
-_DRAWN_FROM = [_faults_of(theme) for theme in THEMES.values()]
+_DRAWN_FROM = [(theme, *_faults_of(theme)) for theme in THEMES.values()]
 
 
-def drawn(number: int, *, workers_min: int = 1, workers_max: int = 3) -> Schedule:
+def drawn(number: int) -> Schedule:
     """The schedule of that number; neighbours have nothing in common."""
     chance = random.Random(number)
-    rows, weights = chance.choice(_DRAWN_FROM)
+    theme, rows, weights = chance.choice(_DRAWN_FROM)
     picked = chance.choices(rows, cum_weights=weights, k=chance.choice((1, 2, 2, 3, 3, 4, 6)))
     return Schedule(
         seed=number,
-        workers=min(workers_max, max(workers_min, chance.choice((1, 1, 2, 2, 3)))),
-        jobs=chance.choice((1, 1, 1, 1, 2)),
-        recipe=chance.choice(("still", "still", "chain", "chain", "pair", "replacing")),
-        look_s=chance.choice((30, 30, 30, 5)),
-        faults=tuple(sorted({Fault(where, chance.randint(1, chance.randint(1, nth_max)), what) for where, nth_max, what in picked})),
+        workers=chance.choice(theme.workers),
+        jobs=chance.choice(theme.jobs),
+        recipe=chance.choice(("still", "still", "still", "replacing", "chain", "chain", "chain", "pair")),
+        look_s=chance.choice(theme.look_s),
+        faults=tuple(sorted({Fault(where, _early(chance, nth_max), what) for where, nth_max, what in picked})),
     )
+
+
+def _early(chance: random.Random, nth_max: int) -> int:
+    """A crossing; early ones more often, because later ones may never come."""
+    return chance.randint(1, chance.randint(1, nth_max))

@@ -10,12 +10,12 @@ then the auditor looks at everything.
 
 import asyncio
 import json
-import traceback
 import random
+import traceback
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import SecretStr
 
@@ -42,7 +42,7 @@ START_US = 1_767_225_600_000_000
 HEALTHY_S = 1000.0
 """From here on nothing goes wrong: long after the last fault of most schedules has met something."""
 
-HORIZON_S = 4 * 3600.0
+HORIZON_S = 2 * 3600.0
 """By then all is settled, or something is stuck: the longest backoff is five minutes, clocks go back by twenty."""
 
 _DISTURBING = frozenset({"error", "lost", "late", "freeze", "freeze_after", "freeze_1", "freeze_2", "database_down"})
@@ -50,6 +50,29 @@ _DISTURBING = frozenset({"error", "lost", "late", "freeze", "freeze_after", "fre
 
 LOOK_S = 20.0
 """Between looks whether all is settled."""
+
+
+class Death(NamedTuple):
+    """A process that died before its time: when, and what it left behind.
+
+    Attributes:
+        standing: where the first job stood.
+        lines: how many lines its journal had.
+    """
+
+    at_s: float
+    name: str
+    standing: str
+    lines: int
+
+
+class Crossing(NamedTuple):
+    """A place that some process crossed, and what befell it there; empty: nothing."""
+
+    at_s: float
+    place: str
+    name: str
+    what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +83,17 @@ class Result:
         violations: the laws that were broken, in words; none if all held.
         virtual_s: how much time went by in it.
         crossings: places in the order in which they were crossed, with what befell there.
+        deaths: of processes, the first one first.
+        posts: how many POSTs arrived at the provider, by operation.
+        ending: where the first job stands at last.
     """
 
     violations: list[str]
     virtual_s: float
-    crossings: list[tuple[str, str, str]]
-    posts: int
+    crossings: list[Crossing]
+    deaths: list[Death]
+    posts: dict[str, int]
+    ending: str
 
 
 def _settings() -> Settings:
@@ -90,7 +118,8 @@ class World:
     def __init__(self, schedule: Schedule, engine: Engine, shared: SharedDatabase) -> None:
         self.schedule, self.engine = schedule, engine
         self._chance = random.Random(schedule.seed)
-        self.loop = VirtualLoop(chance=random.Random(schedule.seed) if schedule.is_shuffled else None)
+        chance = random.Random(schedule.seed) if schedule.is_shuffled else None
+        self.loop = VirtualLoop(chance=chance)  # type: ignore[abstract]  # it has what is asked of it, and no sockets
         self.set_s = 0.0
         self.is_healthy = False
         self.shared = shared
@@ -99,7 +128,9 @@ class World:
         self.disk = Disk()
         self.violations: list[str] = []
         self.bugs: list[BaseException] = []
-        self.crossings: list[tuple[str, str, str]] = []
+        self.crossings: list[Crossing] = []
+        self.deaths: list[Death] = []
+        self._is_over = False
         self.workers: dict[int, Process] = {}
         self.stops: dict[int, asyncio.Event] = {}
         self._faults = {(where, nth): what for where, nth, what in schedule.faults}
@@ -122,7 +153,7 @@ class World:
         what = self._fault_at(place)
         if name:
             what = self._fault_at(f"{place} {name}") or what
-        self.crossings.append((place, name, what))
+        self.crossings.append(Crossing(self.loop.time(), place, name, what))
         return what
 
     def _fault_at(self, place: str) -> str:
@@ -161,6 +192,12 @@ class World:
         )
         return process, parts
 
+    def note_death(self, name: str) -> None:
+        """Keep what a process left behind that died before the end of the world."""
+        if not self._is_over:
+            lines = self.shared.rows("SELECT count(*) AS n FROM journal")[0]["n"]
+            self.deaths.append(Death(self.loop.time(), name, self.auditor.standing(), lines))
+
     def note_trouble(self, trouble: BaseException) -> None:
         """Keep an error with which a process ended, unless it couldn't even start for want of a database."""
         if not isinstance(trouble, DatabaseError):
@@ -184,6 +221,7 @@ class World:
                 await actors.resume(self)
                 await self._settle([])
         finally:
+            self._is_over = True
             for task in (*lasting, *passing):
                 task.cancel()
             await asyncio.wait([*lasting, *passing, *(process.end() for process in self.workers.values())])
@@ -193,7 +231,12 @@ class World:
         if passing:
             await asyncio.wait(passing)
         end_s = self.loop.time() + HORIZON_S
-        while stuck := self.auditor.unsettled():
+        seen, stuck = -1, [""]
+        while True:
+            if seen != self.shared.commits:  # what nobody wrote to is as it was
+                seen, stuck = self.shared.commits, self.auditor.unsettled()
+            if not stuck:
+                break
             if self.loop.time() > end_s:
                 self.violations += [f"nothing stuck: {each}" for each in stuck]
                 return
@@ -239,5 +282,7 @@ def simulate(schedule: Schedule, engine: Engine = REAL) -> Result:
         violations=[*dict.fromkeys(world.violations), *bugs],
         virtual_s=world.loop.time(),
         crossings=world.crossings,
-        posts=len(world.provider.arrivals),
+        deaths=world.deaths,
+        posts=dict(Counter(arrival.operation for arrival in world.provider.arrivals)),
+        ending=world.auditor.standing(),
     )

@@ -21,6 +21,7 @@ from onetake.store.sqlite import InlineDatabase, SqliteConnection, SqliteDatabas
 from tests.repo.tree import sources, tree_of
 from tests.store import elsewhere
 from tests.store.elsewhere import LINES, make_account
+from tests.store.gate import Gate, held
 from tests.store.shop import Shop
 
 
@@ -41,32 +42,6 @@ async def database(file: Path) -> AsyncIterator[SqliteDatabase]:
 
 def names(tx: Tx) -> list[str]:
     return [row["name"] for row in tx.all("SELECT name FROM accounts ORDER BY name")]
-
-
-class Gate:
-    """An operation that stays in its transaction until the gate is opened."""
-
-    def __init__(self) -> None:
-        self._entered, self._opened = threading.Event(), threading.Event()
-
-    def op(self, tx: Tx) -> int:
-        self._entered.set()
-        self._opened.wait()
-        return tx.now_us
-
-    async def entered(self) -> None:
-        await asyncio.to_thread(self._entered.wait)
-
-    def open(self) -> None:
-        self._opened.set()
-
-
-async def held(database: SqliteDatabase) -> tuple[Gate, asyncio.Task[int]]:
-    """The writer's thread, busy until the gate is opened; what is written meanwhile becomes a group."""
-    gate = Gate()
-    task = asyncio.create_task(database.write(gate.op))
-    await gate.entered()
-    return gate, task
 
 
 # --- groups

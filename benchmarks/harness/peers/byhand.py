@@ -1,7 +1,8 @@
-"""The careful state machine, by hand: claim before POST, save the id, park on doubt, resume by polling saved ids; one
-commit for each transition, on SQLite (WAL, synchronous=FULL) or PostgreSQL (asyncpg).
+"""The careful state machine, by hand, on SQLite (WAL, synchronous=FULL) or PostgreSQL (asyncpg).
 
-One worker process only: whatever a dead worker left in *_submitting becomes *_submit_unknown at the next start.
+It claims before the POST, saves the id, parks on doubt and resumes by polling saved ids; one commit for each
+transition. One worker process only: whatever a dead worker left in *_submitting becomes *_submit_unknown at the next
+start.
 """
 
 import asyncio

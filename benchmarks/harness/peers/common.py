@@ -139,7 +139,7 @@ class Api:
             timeout = aiohttp.ClientTimeout(total=HTTP_TIMEOUT_S)
             self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout)
 
-    async def call(self, method: str, path: str, body: object = None) -> Any:
+    async def call(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
         """The JSON answer."""
         async with self.session.request(method, BASE_URL + path, json=body) as response:
             if response.status >= 400:

@@ -64,9 +64,7 @@ def init() -> None:
 def enqueue() -> None:
     client = DBOSClient(system_database_url=DB_URL, application_name="peer")
     for key in keys():
-        client.enqueue(
-            {"workflow_name": "chain", "queue_name": "chains", "workflow_id": key, "app_version": "1"}, key
-        )
+        client.enqueue({"workflow_name": "chain", "queue_name": "chains", "workflow_id": key, "app_version": "1"}, key)
 
 
 def settled() -> int:

@@ -1,6 +1,5 @@
 """What the engine is made of, handed to each of its functions; `app` is the only one that makes it."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec, TypeVar
@@ -8,6 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from onetake.clock import Clock
 from onetake.config import Settings
 from onetake.engine.turn import RecipeBook, Turn
+from onetake.engine.waiting import Bell
 from onetake.media.blobs import Blobs
 from onetake.media.decoder import Decoder
 from onetake.media.fetch import Fetcher
@@ -32,7 +32,7 @@ class Parts:
     decoder: Decoder
     blobs: Blobs
     book: RecipeBook = field(default_factory=RecipeBook)
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    wake: Bell = field(default_factory=Bell)
 
     async def act(self, actor: str, op: Callable[Concatenate[Turn, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, committed; acts that it permits start after this returned.

@@ -15,6 +15,7 @@ from onetake.engine import collector, poller
 from onetake.engine.parts import Parts
 from onetake.engine.poller import Again, Over
 from onetake.engine.schedule import Schedule, Watch
+from onetake.engine.waiting import Bell, first_of
 from onetake.store import attempts
 from onetake.store.leases import Watched
 
@@ -33,7 +34,7 @@ class Watcher:
         self._latest: dict[str, Watch] = {}
         self._polls = asyncio.Semaphore(parts.settings.worker.polls)
         self._downloads = asyncio.Semaphore(parts.settings.worker.downloads)
-        self._changed = asyncio.Event()
+        self._changed = Bell()
         self._visiting: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -70,7 +71,7 @@ class Watcher:
         self._schedule.clear()
         self._latest.clear()
 
-    async def run(self, stop: asyncio.Event) -> None:
+    async def run(self, stop: Bell) -> None:
         """Visit what is due until told to stop; `leave` then ends the visits under way."""
         while not stop.is_set():
             for watch in self._schedule.due(self._parts.clock.monotonic_s()):
@@ -81,12 +82,12 @@ class Watcher:
                 task.add_done_callback(self._visiting.discard)
             await self._pause(stop)
 
-    async def _pause(self, stop: asyncio.Event) -> None:
+    async def _pause(self, stop: Bell) -> None:
         """Wait until the next one is due, something is added, or the worker stops."""
         due_s = self._schedule.next_due_s()
         wait_s = LONG_WAIT_S if due_s is None else max(0.0, due_s - self._parts.clock.monotonic_s())
         self._changed.clear()
-        await first_of(wait_s, self._parts, self._changed, stop)
+        await first_of(wait_s, self._parts.clock, self._changed, stop)
 
     async def _visit(self, watch: Watch) -> None:
         is_poll = watch.held.state == AttemptState.PROCESSING or watch.must_renew
@@ -117,14 +118,3 @@ class Watcher:
         """Whether the wait is kept; if not, the lease is gone or the attempt has ended."""
         until = self._parts.clock.now_us() + round(after_s * 1e6)
         return await self._parts.database.write(attempts.postpone, watch.held.attempt_id, watch.held.token, until)
-
-
-async def first_of(wait_s: float, parts: Parts, *events: asyncio.Event) -> None:
-    """Come back when one of the events is set or the time is over, whichever is first."""
-    waits: list[asyncio.Task[object]] = [asyncio.create_task(event.wait()) for event in events]
-    waits.append(asyncio.create_task(parts.clock.sleep(wait_s)))
-    try:
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

@@ -21,7 +21,8 @@ from onetake.engine.addresses import renew_all
 from onetake.engine.gatekeeper import park_unoffered
 from onetake.engine.gates import ProviderGates
 from onetake.engine.parts import Parts
-from onetake.engine.watcher import Watcher, first_of
+from onetake.engine.waiting import Bell, first_of, pass_on
+from onetake.engine.watcher import Watcher
 from onetake.store import leases, views, workers
 from onetake.store.steps import Step
 
@@ -84,13 +85,14 @@ class Worker:
         now_us = self._parts.clock.now_us()
         await self._parts.blobs.sweep_incoming(before_us=now_us - round(LEFTOVER_AGE_S * 1e6))
         async with asyncio.TaskGroup() as tasks:
-            watcher = Watcher(self._parts, tasks)
+            watcher, stopping = Watcher(self._parts, tasks), Bell()
             loops = [
-                tasks.create_task(self._renew(stop, watcher)),
-                tasks.create_task(self._sweep(stop, watcher)),
-                tasks.create_task(watcher.run(stop)),
+                tasks.create_task(pass_on(stop, stopping)),
+                tasks.create_task(self._renew(stopping, watcher)),
+                tasks.create_task(self._sweep(stopping, watcher)),
+                tasks.create_task(watcher.run(stopping)),
             ]
-            await self._claim(stop, tasks, watcher, until_idle=until_idle)
+            await self._claim(stopping, tasks, watcher, until_idle=until_idle)
             stop.set()
             await self._land()
             await asyncio.wait(loops)
@@ -107,11 +109,11 @@ class Worker:
         await self._parts.database.write(workers.insert, worker_id, self._name, lease_us=lease_us)
         self._id = worker_id  # not before its row is there: other loops write with it meanwhile
 
-    async def _renew(self, stop: asyncio.Event, watcher: Watcher) -> None:
+    async def _renew(self, stop: Bell, watcher: Watcher) -> None:
         """Renew the lease some times in its length. One that ran out is not revived: start again with a new one."""
         lease_s, failures = self._parts.settings.worker.lease_s, 0
         while not stop.is_set():
-            await first_of(lease_s / RENEWALS, self._parts, stop)
+            await first_of(lease_s / RENEWALS, self._parts.clock, stop)
             try:
                 stands = await self._parts.database.write(workers.renew, self._id, lease_us=round(lease_s * 1e6))
                 if not stands:
@@ -125,7 +127,7 @@ class Worker:
                 if failures >= RENEWALS:  # the lease ran out meanwhile
                     self._trouble = error
 
-    async def _sweep(self, stop: asyncio.Event, watcher: Watcher) -> None:
+    async def _sweep(self, stop: Bell, watcher: Watcher) -> None:
         while not stop.is_set():
             try:
                 if self._is_unsure:
@@ -138,7 +140,7 @@ class Worker:
             except OnetakeError as error:
                 self._is_unsure = True
                 _log.error("sweep.failed", error=error.sentence)
-            await first_of(self._pace.sweep_s, self._parts, stop)
+            await first_of(self._pace.sweep_s, self._parts.clock, stop)
 
     async def _recollect(self, watcher: Watcher) -> None:
         """Watch what the database says is ours and we don't know of: the answer to a commit may have been lost."""
@@ -157,9 +159,7 @@ class Worker:
         if held is not None:
             watcher.add(held, is_resumed=is_resumed)
 
-    async def _claim(
-        self, stop: asyncio.Event, tasks: asyncio.TaskGroup, watcher: Watcher, *, until_idle: bool
-    ) -> None:
+    async def _claim(self, stop: Bell, tasks: asyncio.TaskGroup, watcher: Watcher, *, until_idle: bool) -> None:
         """Claim as many ready steps as there are free POST slots, and send each once."""
         parts, failures = self._parts, 0
         while not stop.is_set():
@@ -184,13 +184,13 @@ class Worker:
                 self._submits.add(task)
                 task.add_done_callback(self._landed)
             if not claimed:
-                await first_of(self._pace.ready_s, parts, parts.wake, stop)
+                await first_of(self._pace.ready_s, parts.clock, parts.wake, stop)
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._submits.discard(task)
         self._parts.wake.set()
 
-    async def _claim_some(self, stop: asyncio.Event) -> list[submitter.Claim]:
+    async def _claim_some(self, stop: Bell) -> list[submitter.Claim]:
         parts = self._parts
         free = min(parts.settings.worker.concurrency - len(self._submits), UNSENT_MAX - len(self._unsent))
         if free <= 0:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -91,11 +91,8 @@ class Lanes:
             group, is_open = self._group()
             if not group:
                 continue
-            self._run(begin, group)
-            for loop in {call.future.get_loop() for call in group}:
-                mine = [call for call in group if call.future.get_loop() is loop]
-                with contextlib.suppress(RuntimeError):  # that loop was closed: nobody waits there any more
-                    loop.call_soon_threadsafe(_settle, mine)
+            for done in self._run(begin, group):
+                _answer(done)
 
     def _group(self) -> tuple[list[_Call], bool]:
         first = self._queue.get()
@@ -112,10 +109,11 @@ class Lanes:
             group.append(call)
         return group, True
 
-    def _run(self, begin: Begin, group: list[_Call]) -> None:
-        """One transaction for all; if one raises or the commit fails, one for each."""
+    def _run(self, begin: Begin, group: list[_Call]) -> Iterator[list[_Call]]:
+        """What is done, as it is done: all in one transaction; if one raises or the commit fails, each in its own."""
         if len(group) == 1:
             self._run_alone(begin, group[0])
+            yield group
             return
         has_begun = False
         try:
@@ -131,6 +129,9 @@ class Lanes:
                     call.error = error
                 else:
                     self._run_alone(begin, call)
+                yield [call]
+        else:
+            yield group
 
     def _run_alone(self, begin: Begin, call: _Call) -> None:
         """A transaction for this operation; again, if it may come out differently."""
@@ -152,6 +153,14 @@ class Lanes:
             except Exception as error:  # noqa: BLE001 - handed to the caller who waits
                 call.error = error
             return
+
+
+def _answer(calls: list[_Call]) -> None:
+    """Hand the results over, each to the loop that waits for it."""
+    for loop in {call.future.get_loop() for call in calls}:
+        mine = [call for call in calls if call.future.get_loop() is loop]
+        with contextlib.suppress(RuntimeError):  # that loop was closed: nobody waits there any more
+            loop.call_soon_threadsafe(_settle, mine)
 
 
 def _settle(calls: list[_Call]) -> None:

@@ -41,8 +41,9 @@ def migrate(site: Site) -> bool:
     try:
         _upgrade(site)
     except DatabaseError:
-        if not check(site):  # else another process did it at the same time, and its transaction was first
+        if not check(site):
             raise
+        return False  # another process did it at the same time, and its transaction was first
     return True
 
 

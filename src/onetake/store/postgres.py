@@ -30,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _WRITE = (
-    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+    "BEGIN ISOLATION LEVEL READ COMMITTED;"
     # Transactions take milliseconds. Somebody else's lock is waited for this long, and a worker that is stopped or cut
     # off in the middle of one loses its locks after this long.
     " SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '30s';"
@@ -125,7 +125,7 @@ class PostgresConnection:
 
     def _say_begin(self) -> None:
         cursor = self._cursor
-        cursor.execute(_READ if self._is_reader else _WRITE)
+        cursor.execute(_READ if self._is_reader else _WRITE, prepare=False)
         while cursor.nextset():
             pass
         ((self._now_us,),) = cursor.fetchall()
@@ -145,7 +145,7 @@ class PostgresConnection:
 
     def _commit(self) -> None:
         try:
-            self._cursor.execute("COMMIT")
+            self._cursor.execute("COMMIT", prepare=False)
         except psycopg.Error as error:
             is_lost = self._is_lost(error)
             self._undo(error)
@@ -167,7 +167,7 @@ class PostgresConnection:
         """Leave nothing of the transaction: roll it back, or drop the connection, which does the same."""
         if self._raw is not None and not self._is_lost(error):
             try:
-                self._cursor.execute("ROLLBACK")
+                self._cursor.execute("ROLLBACK", prepare=False)
             except psycopg.Error:  # then the connection goes, and the transaction with it
                 self.close()
         else:

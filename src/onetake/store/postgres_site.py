@@ -162,11 +162,10 @@ class PostgresSite:
     def error(self, error: psycopg.Error) -> DatabaseError:
         """The driver's error as one sentence: what, where, how to mend it."""
         told = error.diag.message_primary or next(iter(str(error).strip().splitlines()), "?")
-        known = _BY_STATE.get(error.sqlstate or "") or next(
-            (sentence for word, sentence in _BY_WORD.items() if word in str(error)), None
-        )
-        if known is None and error.sqlstate is None and isinstance(error, psycopg.OperationalError):
-            known = "{name} can't be reached: check that it runs, the network, and ONETAKE_DATABASE_URL"
+        known = _BY_STATE.get(error.sqlstate or "")
+        if error.sqlstate is None and isinstance(error, psycopg.OperationalError):  # there is no connection
+            unreachable = "{name} can't be reached: check that it runs, the network, and ONETAKE_DATABASE_URL"
+            known = next((told for word, told in _BY_WORD.items() if word in str(error)), unreachable)
         if known is None:
             return DatabaseError(f"{self._name} says: {told.rstrip('.')}. Nothing was lost.")
         return DatabaseError(f"{known.format(name=self._name)}. Nothing was lost.")

@@ -44,8 +44,8 @@ class SqliteConnection:
         Raises:
             DatabaseError: it can't be opened.
         """
-        self.path, self._busy_ms, self._now_us = path, busy_ms, 0
-        with self._translated(), contextlib.ExitStack() as undo:
+        self.path, self._busy_ms, self._clock, self._now_us = path, busy_ms, clock, 0
+        with self._telling(), contextlib.ExitStack() as undo:
             mode = "memory" if path == MEMORY else "ro" if is_reader else "rwc"
             where = f"{path.absolute().as_uri()}?mode={mode}"
             self._raw = sqlite.connect(
@@ -64,9 +64,9 @@ class SqliteConnection:
 
     @property
     def now_us(self) -> int:
-        """The database's clock, read once per transaction."""
+        """The database's clock (what `onetake_now()` asks, without a statement), read once per transaction."""
         if not self._now_us:
-            self._now_us = int(self._raw.execute("SELECT onetake_now()").fetchone()[0])
+            self._now_us = self._clock.now_us()
         return self._now_us
 
     def locking(self, table: str, *, skip: bool = False) -> str:  # noqa: ARG002 - `Tx`
@@ -76,8 +76,11 @@ class SqliteConnection:
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         """Every row that the statement gives."""
         cursor = self._run(sql, params)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
+        rows = cursor.fetchall()
+        if not rows:
+            return []
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=False)) for row in rows]
 
     def one(self, sql: str, params: Mapping[str, object] | None = None) -> Row | None:
         """The first row, or None."""
@@ -97,8 +100,8 @@ class SqliteConnection:
     @contextlib.contextmanager
     def transaction(self, begin: str) -> Iterator[Tx]:
         """A transaction that commits at the end, or leaves nothing."""
-        with self._translated():
-            self._now_us = 0
+        self._now_us = 0
+        try:
             self._raw.execute(begin)
             try:
                 yield self
@@ -107,6 +110,8 @@ class SqliteConnection:
                 if self._raw.in_transaction:
                     self._raw.execute("ROLLBACK")
                 raise
+        except sqlite.DatabaseError as error:
+            raise self._told(error) from error
 
     @contextlib.contextmanager
     def read_only(self) -> Iterator[None]:
@@ -117,12 +122,15 @@ class SqliteConnection:
             raise sqlite.OperationalError("attempt to write a readonly database")
 
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        """The driver's errors as one sentence: what, where, how to fix."""
+    def _telling(self) -> Iterator[None]:
         try:
             yield
         except sqlite.DatabaseError as error:
-            raise DatabaseError(f"{_sentence(str(error), self.path, self._busy_ms)} Nothing was lost.") from error
+            raise self._told(error) from error
+
+    def _told(self, error: Exception) -> DatabaseError:
+        """The driver's error as one sentence: what, where, how to fix."""
+        return DatabaseError(f"{_sentence(str(error), self.path, self._busy_ms)} Nothing was lost.")
 
     def close(self) -> None:
         """Let go of the file."""
