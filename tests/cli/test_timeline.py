@@ -110,5 +110,7 @@ def test_the_command_writes_a_file_and_says_where(shell: Shell) -> None:
     assert job in drawn
     assert "ordered" in drawn
     assert "night" not in drawn
-    assert shell.run("explain", job, "--svg", "life.svg").out == "life.svg\n"
+    assert shell.run("explain", job, "--svg", "again.svg").out == "again.svg\n"
+    shell.run("explain", job, "--svg", "onetake.db").refused(2, "onetake.db can't be written (File exists)")
+    assert len(shell.run("jobs", "list").lines) == 1  # nothing that stands is written over
     shell.run("explain", job, "--svg", "no/such/folder.svg").refused(2, "no/such/folder.svg", "can't be written")

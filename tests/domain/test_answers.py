@@ -228,6 +228,19 @@ def test_a_message_holds_no_address_and_stays_short() -> None:
         assert "s3cret" not in text
 
 
+def test_what_can_not_be_printed_is_not_taken_from_a_provider() -> None:
+    told = {"error": {"code": "no\ud800pe", "message": "a\x00b\x1b[31m\nc\ud83d"}}
+    refused = outcome(answered(400, told))
+    assert isinstance(refused, Refused)
+    assert (refused.code, refused.message) == ("http_400", "a b [31m c ")
+
+
+def test_a_code_that_quotes_the_customer_is_none() -> None:
+    refused = outcome(answered(400, {"error": {"code": "a secret prompt was refused", "message": ""}}))
+    assert isinstance(refused, Refused)
+    assert refused.code == "http_400"
+
+
 def test_a_message_of_a_megabyte_is_no_work() -> None:
     came_to = outcome(answered(400, {"error": {"message": "a" * 1_000_000}}))
     assert isinstance(came_to, Refused)

@@ -224,3 +224,9 @@ def test_the_ends_that_the_database_knows_are_the_domains(empty_file: Path) -> N
     guards = things(empty_file, ("trigger",))
     assert set(re.findall(r"'(\w+)'", guards["steps_final"].partition("BEGIN")[0])) == states.FINAL_STEP
     assert set(re.findall(r"'(\w+)'", guards["jobs_final"].partition("BEGIN")[0])) == states.FINAL_JOB
+
+
+def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "onetake.db"
+    migrate(path)
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)

@@ -74,7 +74,8 @@ def draw(job: str, file: Path) -> None:
 
     found, lines = read_job(job, lambda tx, row: (views.get_job(tx, row), views.list_journal(tx, row["id"])))
     try:
-        file.write_text(picture(found, lines), encoding="utf-8")
+        with file.open("x", encoding="utf-8") as made:  # never over a file that stands, such as the database
+            made.write(picture(found, lines))
     except OSError as error:
         raise BadValueError(f"{file} can't be written ({error.strerror}): name another file.") from None
 

@@ -18,6 +18,7 @@ from onetake.domain.states import ErrorCategory
 from onetake.domain.wire import Answer, SendFault, WireResult
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MESSAGE_CHARS_MAX = 300  # a sentence or two: enough for a person, too little to hold a prompt or a page
 _TEXT_CHARS_MIN = 8  # shorter inputs are choices and names, which every message holds by chance
 _QUOTE_CHARS = 60  # a long prompt is quoted by its beginning
@@ -175,7 +176,7 @@ def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> 
         return None
     if not pick(body, rules.shape_path):
         return None  # a gateway's page or a foreign shape: not the provider's word
-    code, message = _word(body, rules.code_path), _word(body, rules.message_path)
+    code, message = _code(body, rules.code_path), _word(body, rules.message_path)
     is_later = answer.status in rules.later
     is_auth = answer.status in rules.auth
     return Refused(
@@ -224,7 +225,7 @@ def _task(contract: Contract, operation: Operation, body: object) -> Reading:
     if meaning is None:
         return Unlisted(word=word)
     if meaning == "failed":
-        code = _word(body, rules.code_path)
+        code = _code(body, rules.code_path)
         return Died(
             code=code or "failed",
             message=_word(body, rules.message_path),
@@ -280,8 +281,16 @@ def _word(body: object, path: str) -> str:
     value = next(iter(pick(body, path)), "")
     if not isinstance(value, str | int):
         return ""
-    # Shortened first: looking for addresses takes time by the square of the text's length.
-    return _ADDRESS.sub("(address)", str(value)[:_MESSAGE_CHARS_MAX])[:_MESSAGE_CHARS_MAX]
+    # Shortened first: looking for addresses takes time by the square of the text's length. What can't be printed (NUL,
+    # control characters, lone surrogates) can't be stored or shown everywhere either.
+    plain = "".join(each if each.isprintable() else " " for each in str(value)[:_MESSAGE_CHARS_MAX])
+    return _ADDRESS.sub("(address)", plain)[:_MESSAGE_CHARS_MAX]
+
+
+def _code(body: object, path: str) -> str:
+    """The short word that names a reason; anything longer or odder is no code and may quote the customer."""
+    word = _word(body, path)
+    return word if _CODE.fullmatch(word) else ""
 
 
 def without_texts(message: str, texts: Iterable[object]) -> str:

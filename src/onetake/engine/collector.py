@@ -43,6 +43,10 @@ ALARM_AFTER = 3
 _OUR_TROUBLE = (DecodeFault.TIMEOUT, DecodeFault.CRASH)
 
 
+# Another try at the same address can't help; asking for the saved ref may name a better one, and is free.
+_DEAD_ADDRESS = (FetchFault.EXPIRED, FetchFault.NOT_OURS, FetchFault.BAD_ADDRESS, FetchFault.TOO_LARGE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Trouble:
     """Why a file isn't ours yet."""
@@ -73,11 +77,13 @@ async def collect(parts: Parts, watch: Watch) -> Visit:
     if not wanted:  # what is left is with a person
         return Again(POLL_BACKOFF_S_MAX, is_backoff=True)
     found = [await _take(parts, watch, artifact, _spec_at(specs, artifact.ordinal)) for artifact in wanted]
-    troubles = [each for each in found if isinstance(each, _Trouble)]
+    # A file beyond what was ordered is kept if it is good and never holds up what was.
+    ordered = [each for artifact, each in zip(wanted, found, strict=True) if artifact.ordinal < len(specs)]
+    troubles = [each for each in ordered if isinstance(each, _Trouble)]
     if troubles:
         return await _later(parts, watch, troubles[0])
     checked = [each for each in found if isinstance(each, Checked)]
-    refused = [each for each in found if isinstance(each, _Refused)]
+    refused = [each for each in ordered if isinstance(each, _Refused)]
     if refused:
         await parts.act(watch.held.worker_id, record_refused, watch.held, checked, refused)
         return Again(POLL_BACKOFF_S_MAX, is_backoff=True)
@@ -150,7 +156,7 @@ def _trouble_of(failed: FetchFailed) -> _Trouble:
     return _Trouble(
         kind,
         f"{failed.kind}: {failed.detail}",
-        must_renew=failed.kind is FetchFault.EXPIRED,
+        must_renew=failed.kind in _DEAD_ADDRESS,
         retry_after_s=failed.retry_after_s,
     )
 
@@ -158,7 +164,8 @@ def _trouble_of(failed: FetchFailed) -> _Trouble:
 async def _later(parts: Parts, watch: Watch, trouble: _Trouble) -> Visit:
     """Come back after a pause; an address that died is renewed first, by asking for the saved ref."""
     watch.failures += 1
-    watch.must_renew = trouble.must_renew
+    is_stubborn = trouble.kind is AlarmKind.DOWNLOAD and watch.failures >= ALARM_AFTER
+    watch.must_renew = trouble.must_renew or is_stubborn
     if watch.failures >= ALARM_AFTER and trouble.kind not in watch.raised:
         await parts.act(watch.held.worker_id, record_alarm, watch.held, trouble.kind, trouble.detail)
         watch.raised.add(trouble.kind)

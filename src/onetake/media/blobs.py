@@ -91,8 +91,8 @@ class FolderBlobs:
     async def keep(self, temp: Path, digest: str) -> Path:
         """Give a whole incoming file its digest as a name, durably; its path from now on.
 
-        If the digest is there already, with the same length, the incoming file is removed. A standing file of another
-        length was damaged by something else and is replaced.
+        A file that stands under the digest already is replaced: the new bytes were just hashed, the old ones may have
+        rotted since.
 
         Args:
             temp: from `incoming`; gone afterwards.
@@ -138,12 +138,9 @@ class FolderBlobs:
     def _keep(self, temp: Path, digest: str) -> Path:
         home = self.path(digest)
         with storage_trouble(self._root):
-            if _size_bytes(home) == temp.stat().st_size:
-                temp.unlink()
-            else:
-                _sync_file(temp)
-                self._make_shard(home.parent)
-                temp.replace(home)
+            _sync_file(temp)
+            self._make_shard(home.parent)
+            temp.replace(home)  # also over one that stands: it may have rotted, and these bytes were just hashed
             _sync_folder(home.parent)  # also when it stood: its writer may not have come this far yet
         return home
 
@@ -187,13 +184,6 @@ def storage_trouble(place: Path) -> Iterator[None]:
     except OSError as error:
         trouble = _TROUBLES.get(error.errno or 0, f"can't be used: {error.strerror}")
         raise StorageError(f"The file store at {place} {trouble}.") from error
-
-
-def _size_bytes(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return None
 
 
 def _sync_file(path: Path) -> None:

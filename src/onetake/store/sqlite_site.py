@@ -54,7 +54,8 @@ class SqliteSite:
         import sqlalchemy  # noqa: PLC0415 - costs half a second, needed here only
 
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)  # prompts and signed addresses are in it; its journals take over the mode
         except OSError as error:
             raise DatabaseError(f"The folder of the database {self.path} can't be made: {error.strerror}.") from error
         engine = sqlalchemy.create_engine("sqlite://", creator=self._connect, module=sqlite)
