@@ -77,6 +77,8 @@ POSTS: Mapping[str, PostFate] = {
     "connect_refused": _never(SendPhase.RESOLVED, SendFault.CONNECT_REFUSED),
     "connect_timeout": _never(SendPhase.RESOLVED, SendFault.CONNECT_TIMEOUT, 10.0),
     "tls": _never(SendPhase.RESOLVED, SendFault.TLS),
+    "address_refused": _never(SendPhase.RESOLVED, SendFault.ADDRESS_REFUSED),
+    "bad_url": _never(SendPhase.NOTHING, SendFault.BAD_URL),
     "no_connection": _never(SendPhase.NOTHING, SendFault.NO_CONNECTION, 10.0),
     # Left, and nobody knows: with the same observation it was accepted, or it wasn't.
     "reset": PostFate(phase=SendPhase.HEADERS_SENT, fault=SendFault.RESET),
@@ -86,6 +88,7 @@ POSTS: Mapping[str, PostFate] = {
     "silence": _lost(SendFault.DEADLINE, accepted=False, delay_s=NEVER_S),
     "silence_accepted": _lost(SendFault.DEADLINE, accepted=True, delay_s=NEVER_S),
     "garbage_accepted": _lost(SendFault.GARBAGE, accepted=True),
+    "other_accepted": _lost(SendFault.OTHER, accepted=True),
     "no_id_accepted": _says(200, b'{"status": "queued"}', accepted=True),
     "two_ids_accepted": _says(200, b'{"id": "task_a", "task_id": "task_b"}', accepted=True),
     "unreadable_accepted": _says(200, b'{"id": "ta', accepted=True),

@@ -25,10 +25,16 @@ RELOADED = ("onetake.engine", "onetake.store", "onetake.domain.answers")
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """One way to be broken: its name, and its diff, in hunks under the names of files, parted by `...`."""
+    """One way to be broken.
+
+    Attributes:
+        diff: in hunks under the names of files, parted by `...`.
+        theme: of the schedules that bring it out soonest; empty where all do.
+    """
 
     name: str
     diff: str
+    theme: str = ""
 
     def hunks(self) -> Iterator[tuple[str, str, str]]:
         """Module, old lines and new lines of each hunk."""

@@ -48,6 +48,7 @@ PLANTS = (
         -        return clock.monotonic_s() <= claimed.send_by_s
         +        return True
         """,
+        theme="stalls",
     ),
     Plant(
         "a stale worker may record what it fetched",
@@ -56,6 +57,7 @@ PLANTS = (
         -    return deliver(turn, attempt, checked) if attempt.token == held.token else None
         +    return deliver(turn, attempt, checked)
         """,
+        theme="stalls",
     ),
     Plant(
         "a stale worker may record the provider's word",
@@ -65,6 +67,7 @@ PLANTS = (
         -        return None
              changed = artifacts.found(
         """,
+        theme="stalls",
     ),
     Plant(
         "a deadline releases the money",
@@ -78,6 +81,7 @@ PLANTS = (
         +            _release(turn, step, detail)
                  turn.tell("alarm.raised", held.job_id, step.name, {"kind": kind, "detail": detail})
         """,
+        theme="wire",
     ),
     Plant(
         "a deadline fails the attempt",
@@ -99,6 +103,7 @@ PLANTS = (
         +                return await _died(parts, watch, lost)
                      await _check_deadline(parts, watch)
         """,
+        theme="wire",
     ),
     Plant(
         "a task that is missing once is taken for failed",
@@ -109,6 +114,7 @@ PLANTS = (
         +            return await _died(parts, watch, gone)
                      watch.missing += 1
         """,
+        theme="wire",
     ),
     Plant(
         "the gate opens as soon as something is filled",
@@ -123,6 +129,7 @@ PLANTS = (
              fill(turn, attempt, checked)
         +    open_gates(turn, turn.recipe_of(held.job_id), held.job_id)
         """,
+        theme="files",
     ),
     Plant(
         "a cancel gives back the money for what is running",
@@ -135,6 +142,7 @@ PLANTS = (
         -            continue  # an earlier buy of this step is still in doubt or running
         +            pass
         """,
+        theme="people",
     ),
     Plant(
         "an id is attached without a look at it",
@@ -161,6 +169,7 @@ PLANTS = (
         -        data = {"reason": "provider_failed", "n": step.replacements + 1, "of": rule.count_max}
         +        data = {"reason": "provider_failed", "n": step.replacements + 1, "of": 2}
         """,
+        theme="wire",
     ),
     Plant(
         "what is missing is captured",
@@ -195,6 +204,7 @@ PLANTS = (
         -    if not result.receipt.may_have_left:
         +    if not result.receipt.may_have_left or result.receipt.fault is SendFault.RESET:
         """,
+        theme="wire",
     ),
     Plant(
         "a server error is taken for a refusal",
@@ -230,6 +240,7 @@ PLANTS = (
         +        self._id = worker_id
         +        await self._parts.database.write(workers.insert, worker_id, self._name, lease_us=lease_us)
         """,
+        theme="stalls",
     ),
     Plant(
         "an older watch ends the newer one",
@@ -241,6 +252,7 @@ PLANTS = (
         -            del self._latest[watch.held.attempt_id]
         +            self._latest.pop(watch.held.attempt_id, None)
         """,
+        theme="stalls",
     ),
     Plant(
         "what an unanswered commit leased is never watched",
@@ -249,6 +261,7 @@ PLANTS = (
         -                self._is_unsure = True
                          _log.error("sweep.failed", error=error.sentence)
         """,
+        theme="database",
     ),
     Plant(
         "a read that fails after a POST ends the worker",
@@ -259,6 +272,7 @@ PLANTS = (
                      self._is_unsure = True
                      _log.error("attempt.not_watched", attempt=attempt_id, error=error.sentence)
         """,
+        theme="database",
     ),
     Plant(
         "claims in the air are withdrawn with the unanswered ones",
@@ -267,5 +281,6 @@ PLANTS = (
         -        if attempt_id not in taken:
         +        if attempt_id:
         """,
+        theme="database",
     ),
 )

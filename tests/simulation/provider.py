@@ -138,6 +138,10 @@ class Provider:
         """What an accepted POST is told."""
         return json.dumps({"id": arrival.task.id, "status": "queued"}).encode() if arrival.task else b""
 
+    def operation_of(self, task_id: str) -> str:
+        """What was ordered with it; empty if there is no such task."""
+        return self.tasks[task_id].operation if task_id in self.tasks else ""
+
     def knows(self, task: Task) -> bool:
         """Whether it says so when it is asked about the task."""
         return self.now_s() >= task.accepted_s + task.fate.forgotten_s

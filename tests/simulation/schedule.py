@@ -12,7 +12,7 @@ the clock; its number is the virtual second.
 import itertools
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,20 +74,22 @@ _COMMIT = ("error", "lost", *CRASHES, *STALLS, "freeze_after")
 
 PLACES: Mapping[str, _Place] = {
     "post": _Place(24, 3, (*POSTS, *CRASHES, *STALLS, "crash_answered", "freeze_in_air")),
-    "post image": _Place(4, 2, ("slow", *STALLS)),
+    "post image": _Place(9, 2, ("slow", *STALLS)),
     "task": _Place(8, 2, (*TASKS,)),
     "poll": _Place(12, 8, (*POLLS, *CRASHES, *STALLS)),
+    "poll image": _Place(5, 3, STALLS),
     "get models": _Place(2, 1, (*MODEL_LISTS, *CRASHES)),
     "download": _Place(8, 3, (*DOWNLOADS, *CRASHES, *STALLS)),
     "decode": _Place(5, 3, (*DECODES, *CRASHES, *STALLS)),
     "keep": _Place(4, 3, ("full", *CRASHES, *STALLS)),
-    "commit": _Place(12, 24, _COMMIT),
-    "commit claim": _Place(3, 3, _COMMIT),
-    "commit sweep": _Place(3, 2, _COMMIT),
-    "commit record_outcome": _Place(3, 3, _COMMIT),
-    "commit record_finished": _Place(3, 2, _COMMIT),
-    "commit record_delivered": _Place(3, 2, _COMMIT),
-    "read": _Place(3, 40, ("error", "crash_before", "freeze")),
+    "commit": _Place(8, 24, _COMMIT),
+    "commit claim": _Place(6, 3, _COMMIT),
+    "commit sweep": _Place(4, 2, _COMMIT),
+    "commit record_outcome": _Place(4, 2, _COMMIT),
+    "commit record_finished": _Place(4, 2, _COMMIT),
+    "commit record_delivered": _Place(4, 2, _COMMIT),
+    "read": _Place(2, 40, ("error", "crash_before", "freeze")),
+    "read find_held": _Place(1, 2, ("error", "crash_before")),
     "second": _Place(12, 180, EVENTS),
 }
 """Chosen so that most faults meet something: a clean chain crosses 2 posts, some 6 polls, 2 downloads, 20 commits."""
@@ -99,12 +101,13 @@ class Theme:
 
     Attributes:
         faults: matches `PLACE WHAT`.
-        workers, jobs, look_s: drawn from these.
+        workers, jobs, recipes, look_s: drawn from these.
     """
 
     faults: re.Pattern[str]
     workers: tuple[int, ...] = (1, 1, 1, 2, 2, 3)
     jobs: tuple[int, ...] = (1, 1, 1, 1, 2)
+    recipes: tuple[str, ...] = ("still", "still", "still", "replacing", "chain", "chain", "chain", "pair")
     look_s: tuple[int, ...] = (30, 30, 30, 5)
 
 
@@ -114,11 +117,15 @@ THEMES: Mapping[str, Theme] = {
     "deaths": Theme(re.compile("crash_|kill|stop")),
     "stalls": Theme(re.compile("late$|slow$|freeze|clock|lost$"), workers=(2, 2, 2, 3)),
     "database": Theme(
-        re.compile("^commit ((claim|sweep) )?(error|lost)$|read error$|database|clock|slow$"),
+        re.compile("^commit ((claim|sweep) )?(error|lost)$|^read .*error$|database|slow$|kill"),
         jobs=(1, 2, 2),
-        look_s=(30, 5),
+        look_s=(5,),
     ),
-    "files": Theme(re.compile("^(task|download|decode|keep) |storage"), workers=(1, 1, 1, 2)),
+    "files": Theme(
+        re.compile("^(task|download|decode|keep) |storage"),
+        workers=(1, 1, 1, 2),
+        recipes=("still", "replacing", "chain", "pair", "pair"),
+    ),
     "people": Theme(re.compile("^post .*(accepted|answered)$|silence|attach|resume|cancel|again|kill")),
 }
 """Each schedule draws its faults from one theme (swarm testing): faults of a kind meet each other more often."""
@@ -134,19 +141,20 @@ def _faults_of(theme: Theme) -> tuple[list[tuple[str, int, str]], list[float]]:
     return [row for row, _ in rows], list(itertools.accumulate(weight for _, weight in rows))
 
 
-_DRAWN_FROM = [(theme, *_faults_of(theme)) for theme in THEMES.values()]
+_DRAWN_FROM = {name: _faults_of(theme) for name, theme in THEMES.items()}
 
 
-def drawn(number: int) -> Schedule:
-    """The schedule of that number; neighbours have nothing in common."""
+def drawn(number: int, *, themes: Sequence[str] = tuple(THEMES)) -> Schedule:
+    """The schedule of that number, by one of the themes; neighbours have nothing in common."""
     chance = random.Random(number)
-    theme, rows, weights = chance.choice(_DRAWN_FROM)
+    name = chance.choice(themes)
+    theme, (rows, weights) = THEMES[name], _DRAWN_FROM[name]
     picked = chance.choices(rows, cum_weights=weights, k=chance.choice((1, 2, 2, 3, 3, 4, 6)))
     return Schedule(
         seed=number,
         workers=chance.choice(theme.workers),
         jobs=chance.choice(theme.jobs),
-        recipe=chance.choice(("still", "still", "still", "replacing", "chain", "chain", "chain", "pair")),
+        recipe=chance.choice(theme.recipes),
         look_s=chance.choice(theme.look_s),
         faults=tuple(sorted({Fault(where, _early(chance, nth_max), what) for where, nth_max, what in picked})),
     )

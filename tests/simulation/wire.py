@@ -72,7 +72,9 @@ class ProcessTransport:
         """What came of one GET."""
         world, path = self._world, urlsplit(request.url).path
         is_poll = "/tasks/" in path
-        what = await self._process.cross("poll" if is_poll else "get", "" if is_poll else "models")
+        task_id = unquote(path.rsplit("/", 1)[1]) if is_poll else ""
+        name = world.provider.operation_of(task_id) if is_poll else "models"
+        what = await self._process.cross("poll" if is_poll else "get", name)
         fate = (POLLS if is_poll else MODEL_LISTS).get(what, GetFate(status=200, body=None))
         if world.is_down("key"):
             fate = GETS["get_401"]
@@ -84,7 +86,7 @@ class ProcessTransport:
             return _failed(SendPhase.BODY_SENT, fate.fault)
         status, body = fate.status, fate.body
         if body is None:
-            status, body = world.provider.tell(unquote(path.rsplit("/", 1)[1])) if is_poll else (200, world.models)
+            status, body = world.provider.tell(task_id) if is_poll else (200, world.models)
         if what == "crash_after":
             await self._process.die()
         answer = Answer(status=status, headers=dict(fate.headers), body=body, is_whole=fate.is_whole)

@@ -286,3 +286,9 @@ def simulate(schedule: Schedule, engine: Engine = REAL) -> Result:
         posts=dict(Counter(arrival.operation for arrival in world.provider.arrivals)),
         ending=world.auditor.standing(),
     )
+
+
+def journal(engine: Engine = REAL) -> list[dict[str, Any]]:
+    """The journal lines of the last run, in the order in which they were written."""
+    lines = _shared(engine).rows("SELECT * FROM journal ORDER BY at, rowid")
+    return [{**line, "data": json.loads(line["data"])} for line in lines]
