@@ -15,7 +15,7 @@ from benchmarks import in_flight, kill_cycles, report
 from benchmarks.bench import Bench
 from benchmarks.machine import describe
 from benchmarks.measuring import Result
-from benchmarks.rows import chains, start, store, takeover, waiting
+from benchmarks.rows import chains, simulation, start, store, takeover, waiting
 from benchmarks.servers import postgres
 
 LONG = {"in-flight": in_flight.main, "kill-cycles": kill_cycles.main}
@@ -25,6 +25,7 @@ MEASURES: dict[Callable[..., Iterator[Result]], tuple[str, ...]] = {
     waiting.measure: ("4", "6"),
     takeover.measure: ("5",),
     chains.measure: ("10", "11", "12", "14", "21"),
+    simulation.measure: ("15",),
     start.measure: ("22",),
 }
 ROWS = sorted((row for rows in MEASURES.values() for row in rows), key=int)
@@ -37,7 +38,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(prog="./dev bench", description="Ratios to baselines, measured in turns.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)}; all by default")
-    parser.add_argument("--quick", action="store_true", help="a look: smaller, three rounds, results/quick.jsonl")
+    parser.add_argument("--quick", action="store_true", help="a look: smaller, three rounds, bench-out/quick.jsonl")
     parser.add_argument("--database", choices=["sqlite", "postgres", "both"], default="both")
     chosen = parser.parse_args()
     if unknown := sorted(set(chosen.rows) - set(ROWS)):

@@ -10,7 +10,7 @@ from benchmarks.measuring import Result
 
 RESULTS = Path(__file__).parent / "results"
 FULL = RESULTS / "benchmark.jsonl"
-QUICK = RESULTS / "quick.jsonl"
+QUICK = RESULTS.parents[1] / "bench-out" / "quick.jsonl"
 
 BUSY_LOAD = 0.6
 """Load for each core at the start above which the reader is told: something else was running."""

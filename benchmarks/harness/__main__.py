@@ -5,6 +5,7 @@ import json
 import tempfile
 from pathlib import Path
 
+from benchmarks import peers_environment
 from benchmarks.harness import runs
 from benchmarks.harness.peer import COMMANDS, Surroundings
 from benchmarks.servers import postgres
@@ -27,6 +28,8 @@ def main() -> None:
     parser.add_argument("--poll-s", type=float, default=5.0)
     parser.add_argument("--fault", action="append", default=[], metavar="NAME=RATE")
     chosen = parser.parse_args()
+    if {"byhand", "dbos"}.intersection(chosen.peers):
+        peers_environment.install()
     plan = runs.Plan(
         chains=chosen.chains or CHAINS[chosen.mode],
         seed=chosen.seed,

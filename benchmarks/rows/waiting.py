@@ -6,21 +6,20 @@ from benchmarks.bench import Bench
 from benchmarks.measuring import Result, Target, count
 from benchmarks.waiting import Waited, wait_with
 
-FEW = 1_000
-"""Jobs in flight whose memory is the fixed base."""
+SIZES = ((10_000, 60_000), (2_000, 8_000))
+"""Jobs in flight: few, with which pools, connections and caches are as large as they get (the fixed base), and many."""
 
 
 def measure(bench: Bench, *names: str) -> Iterator[Result]:
     """The rows that are named."""
     for place in bench.places():
-        interval_s = float(bench.size(20, 4))
-        few = wait_with(place, FEW, interval_s=interval_s, seconds=interval_s)
-        many = few
-        if "6" in names:
-            many = wait_with(place, bench.size(20_000, 4_000), interval_s=interval_s, seconds=interval_s)
-            yield _memory(few, many)
+        few, many = SIZES[bench.size(0, 1)]
+        interval_s = float(bench.size(60, 8))
+        waited = wait_with(place, few, interval_s=interval_s, seconds=interval_s / 2)
         if "4" in names:
-            yield from _writes(many)
+            yield from _writes(waited)
+        if "6" in names:
+            yield _memory(waited, wait_with(place, many, interval_s=interval_s, seconds=interval_s / 2))
 
 
 def _memory(few: Waited, many: Waited) -> Result:

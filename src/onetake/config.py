@@ -69,7 +69,7 @@ class PostgresSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    lanes: int = Field(default=1, ge=1, le=32, description="Connections of a process that write to PostgreSQL.")
+    lanes: int = Field(default=2, ge=1, le=32, description="Connections of a process that write to PostgreSQL.")
     prepare: Literal["auto", "always", "never"] = Field(
         default="auto",
         description="Prepared statements: `auto` uses them unless a pooler is in between.",

@@ -24,7 +24,7 @@ from onetake.domain.recipe_toml import parse_recipe
 from tests.docs.pages import sections, text_of
 
 PARTS = [
-    ("[recipe]", Recipe, {"hash", "inputs", "steps"}),
+    ("[recipe]", Recipe, {"canonical", "hash", "inputs", "steps"}),
     ("[inputs.NAME]", TextInput, {"name"}),
     ("[inputs.NAME]", NumberInput, {"name"}),
     ("[inputs.NAME]", BooleanInput, {"name"}),

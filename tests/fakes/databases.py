@@ -45,6 +45,10 @@ class _OverheardTx:
     def locking(self, table: str, *, skip: bool = False) -> str:
         return self._inner.locking(table, skip=skip)
 
+    def put(self, sql: str, params: Mapping[str, object] | None = None) -> None:
+        self._hear(sql)
+        self._inner.put(sql, params)
+
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         self._hear(sql)
         return self._inner.all(sql, params)

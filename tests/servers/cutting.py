@@ -1,4 +1,4 @@
-"""A network that breaks at a chosen moment: a TCP relay in front of a server, with real sockets on both sides."""
+"""A network that breaks at a chosen commit: a TCP relay in front of a PostgreSQL server, with real sockets."""
 
 import asyncio
 import contextlib
@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 COMMIT = b"COMMIT\x00"
+"""In what the client sends, the statement; in what the server sends, its answer once the commit stands."""
 
 
 class Relay:
     """Passes everything on until it is told to cut.
 
     Attributes:
-        url: the address of the database behind it, through the relay.
         cuts: how often it has cut.
     """
 
@@ -20,8 +20,7 @@ class Relay:
         """Stand in front of the database of that address."""
         self._behind = urlsplit(url)
         self._port = 0
-        self._cut: tuple[bytes, bool] | None = None
-        self._open: set[asyncio.StreamWriter] = set()
+        self._before = self._after = False
         self.cuts = 0
 
     @property
@@ -30,18 +29,13 @@ class Relay:
         user, host = self._behind.username, self._behind.hostname
         return self._behind._replace(netloc=f"{user}@{host}:{self._port}").geturl()
 
-    def cut_before(self, message: bytes = COMMIT) -> None:
-        """The next such message doesn't reach the server; the connection breaks on both sides."""
-        self._cut = (message, False)
+    def cut_before(self) -> None:
+        """The next commit doesn't reach the server; the connection breaks on both sides."""
+        self._before = True
 
-    def cut_after(self, message: bytes = COMMIT) -> None:
-        """The next such message is answered, but the answer doesn't come back; the connection breaks."""
-        self._cut = (message, True)
-
-    def cut_all(self) -> None:
-        """Break every connection that is open."""
-        for writer in self._open:
-            writer.transport.abort()
+    def cut_after(self) -> None:
+        """The next commit stands, but its answer doesn't come back; the connection breaks on both sides."""
+        self._after = True
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Relay"]:
@@ -52,41 +46,30 @@ class Relay:
             yield self
         finally:
             server.close()
-            self.cut_all()
             await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         back_reader, back_writer = await asyncio.open_connection(self._behind.hostname, self._behind.port)
-        self._open |= {writer, back_writer}
-        answers = asyncio.create_task(self._pass(back_reader, writer))
+        ways = [
+            asyncio.create_task(self._pass(reader, back_writer, is_answer=False)),
+            asyncio.create_task(self._pass(back_reader, writer, is_answer=True)),
+        ]
         try:
-            while data := await reader.read(65536):
-                if self._cut is not None and self._cut[0] in data:
-                    (_, is_passed), self._cut = self._cut, None
-                    if is_passed:
-                        await _end(answers)
-                        back_writer.write(data)
-                        await back_reader.read(1)
-                    self.cuts += 1
-                    break
-                back_writer.write(data)
-                await back_writer.drain()
-        except ConnectionError:
-            pass  # one side is gone: so is the other
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
             for each in (writer, back_writer):
                 each.transport.abort()
-            self._open -= {writer, back_writer}
-            await _end(answers)
 
-    @staticmethod
-    async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-        writer.close()
-
-
-async def _end(task: "asyncio.Task[None]") -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_answer: bool) -> None:
+        """Until one side is gone, or it is time to cut."""
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(65536):
+                if COMMIT in data and (self._after if is_answer else self._before):
+                    self._before = self._after = False
+                    self.cuts += 1
+                    return
+                writer.write(data)
+                await writer.drain()

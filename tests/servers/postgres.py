@@ -5,6 +5,7 @@ run as root; for root it runs as `nobody`. A guard process stops the server and 
 however they end. `ONETAKE_TEST_PG_URL` names an existing server instead.
 """
 
+import atexit
 import contextlib
 import itertools
 import os
@@ -133,7 +134,16 @@ class PostgresServer:
 @cache
 def shared_server() -> str:
     """The address of a server for all tests of this process: `ONETAKE_TEST_PG_URL`, or one that is started now."""
-    return os.environ.get("ONETAKE_TEST_PG_URL") or _own_server().url()
+    if url := os.environ.get("ONETAKE_TEST_PG_URL"):
+        atexit.register(_tidy, url)
+        return url
+    return _own_server().url()
+
+
+def _tidy(url: str) -> None:
+    """Take the databases of this process off a server that outlives it."""
+    mine = [*_emptied, f"onetake_template_{os.getpid()}"]
+    execute(url, *(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)" for name in mine))
 
 
 @cache
@@ -191,7 +201,9 @@ def _empty(url: str) -> None:
     """Take every row out, whatever triggers and foreign keys say, and any manual clock."""
     tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
     deletes = "".join(f"DELETE FROM {row[0]};" for row in execute(url, tables))  # noqa: S608 - likewise
-    execute(url, f"SET session_replication_role = replica; {deletes} {SERVERS_OWN_CLOCK}")
+    execute(
+        url, f"SET session_replication_role = replica; {deletes} {SERVERS_OWN_CLOCK}; DROP TABLE IF EXISTS manual_clock"
+    )
 
 
 def at(server: str, database: str) -> str:

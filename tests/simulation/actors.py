@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from onetake.domain.errors import DatabaseError, OnetakeError
 from tests.simulation.orders import order
-from tests.simulation.process import FREEZE_S
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -74,7 +73,7 @@ async def befall(world: "World", second: int, what: str) -> None:
     elif name == "kill" and worker:
         worker.kill()
     elif name == "freeze" and worker:
-        world.loop.freeze(worker, FREEZE_S)
+        worker.freeze()
     elif name == "stop" and worker:
         world.stops[int(number)].set()
     elif what == "order_again":
@@ -90,7 +89,8 @@ async def attach_all(world: "World") -> list[str]:
         task = world.auditor.task_of(row["id"])
         if task is None or not world.provider.knows(task):
             continue
-        if not await _attach(world, row["job_id"], row["step"], task.id):
+        is_done = await _attach(world, row["job_id"], row["step"], task.id)
+        if not is_done and row in world.auditor.unknown():  # else its owner woke up and was first
             refused.append(f"{task.id} could not be attached to {row['id']}")
     return refused
 

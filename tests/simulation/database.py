@@ -22,7 +22,7 @@ from onetake.store.driver import sqlite
 from onetake.store.migrate import migrate
 from onetake.store.sqlite import MEMORY, InlineDatabase
 from onetake.store.sqlite_site import SqliteSite
-from tests.simulation.process import FREEZE_S, Process
+from tests.simulation.process import Process
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -173,7 +173,7 @@ class ProcessDatabase:
         if what == "crash_after":
             await process.die()
         if what == "freeze_after":
-            process.world.loop.freeze(process, FREEZE_S)
+            process.freeze()
             await asyncio.sleep(0)
         if what == "lost":
             raise DatabaseError("The simulated database didn't answer to COMMIT.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from onetake.domain.errors import MediaError, StorageError
 from onetake.domain.outputs import Measures
 from onetake.media.fetch import Fetched, FetchFailed, FetchFault
-from onetake.media.findings import DecodeFault, Undecodable
+from onetake.media.findings import DecodeFault, Pixels, Undecodable
 from tests.simulation.fates import DECODES, DOWNLOADS, FILES, GOOD, DownloadFate
 from tests.simulation.process import Process
 from tests.simulation.provider import digest_of
@@ -36,7 +36,7 @@ class Disk:
 
 
 class ProcessFetcher:
-    """Downloads as one process sees them."""
+    """Downloads as one process sees them. Implements `Fetching`."""
 
     def __init__(self, process: Process) -> None:
         self._process, self._world = process, process.world
@@ -71,7 +71,7 @@ class ProcessFetcher:
 
 
 class ProcessDecoder:
-    """The decoder as one process sees it."""
+    """The decoder as one process sees it. Implements `Measuring`."""
 
     def __init__(self, process: Process) -> None:
         self._process, self._world = process, process.world
@@ -94,6 +94,13 @@ class ProcessDecoder:
             return Undecodable(fault=DecodeFault.NOT_MEDIA, reason="empty")
         found = GOOD[content.operation] if content.kind == "good" else FILES[content.kind]
         return Undecodable(fault=found, reason="simulated") if isinstance(found, DecodeFault) else found
+
+    async def pixels(self, path: Path, *, timeout_s: float) -> Pixels | Undecodable:  # noqa: ARG002 - takes no time
+        """What a kept still shows; the digest of its bytes stands for its pixels."""
+        content = self._world.disk.kept.get(path.name)
+        if content is None or content.kind != "good" or content.operation != "image":
+            return Undecodable(fault=DecodeFault.NOT_MEDIA, reason="not a still")
+        return Pixels(width_px=64, height_px=36, sha256=content.digest)
 
 
 class ProcessBlobs:

@@ -5,7 +5,7 @@ in that place.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.simulation.schedule import Fault, Schedule
@@ -24,6 +24,17 @@ DEATHS = {
     "keep": ("crash_before", "crash_after"),
 }
 """Before: nothing of it happened. After: all of it happened, and its answer died with the process."""
+
+STALLS = {
+    "commit": ("error", "lost", "late", "freeze", "freeze_after"),
+    "post": ("late", "freeze", "freeze_in_air"),
+    "get": ("late", "freeze"),
+    "poll": ("late", "freeze"),
+    "download": ("late", "freeze"),
+    "decode": ("late", "freeze"),
+    "keep": ("late", "freeze"),
+}
+"""Commits that fail or go unanswered; a task or a whole process that goes on when its lease has long run out."""
 
 UNTOLD = ("commit renew",)
 """What moves nothing of a job."""
@@ -57,22 +68,22 @@ class KillPoint:
 def kill_points() -> Iterator[KillPoint]:
     """All of them in the order of the chain; of several that are alike in everything, such as polls, the first."""
     seen = set[KillPoint]()
-    for step, fault in _deaths():
-        point = _died(step, fault)
+    for claims, fault in faults_at_every_place(CHAIN, DEATHS):
+        point = _died(("", "image", "video")[claims], fault)
         if point not in seen:
             seen.add(point)
             yield point
 
 
-def _deaths() -> Iterator[tuple[str, Fault]]:
-    """Every death that a chain can die, with the step that it dies in."""
+def faults_at_every_place(schedule: Schedule, whats: Mapping[str, Sequence[str]]) -> Iterator[tuple[int, Fault]]:
+    """A fault of each of these kinds at each place that a schedule without faults crosses, and the claims so far."""
     crossed: Counter[str] = Counter()
-    for crossing in simulate(CHAIN).crossings:
+    for crossing in simulate(schedule).crossings:
         where = f"{crossing.place} {crossing.name}".strip()
         crossed[where] += 1
-        step = ("", "image", "video")[crossed["commit claim"]]
+        claims = crossed["commit claim"]
         if where not in UNTOLD:
-            yield from ((step, Fault(where, crossed[where], what)) for what in DEATHS.get(crossing.place, ()))
+            yield from ((claims, Fault(where, crossed[where], what)) for what in whats.get(crossing.place, ()))
 
 
 def _died(step: str, fault: Fault) -> KillPoint:

@@ -151,34 +151,36 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         Raises:
             SpinningError: virtual time stands still.
         """
+        ready, draw = self._ready, self._draw
         asyncio._set_running_loop(self)
         try:
             task = self.create_task(main)
             for _ in range(CALLBACKS_MAX):
-                if not self._ready and task.done():
-                    return task.result()
-                self._step()
+                if not ready:
+                    if task.done():
+                        return task.result()
+                    self._jump()
+                if draw is None:
+                    handle = ready.pop(0)
+                else:
+                    index = int(draw() * len(ready))
+                    ready[index], ready[-1] = ready[-1], ready[index]
+                    handle = ready.pop()
+                if handle.is_cancelled:
+                    continue
+                if self._frozen and (freeze := self._frozen.get(handle.context.get(OWNER))):
+                    freeze.kept.append(handle)
+                else:
+                    handle.context.run(handle.callback, *handle.args)
             raise SpinningError(f"{CALLBACKS_MAX} callbacks by second {self._now_s:.1f}")
         finally:
             asyncio._set_running_loop(None)
 
-    def _step(self) -> None:
-        """Run one callback that is ready; if none is, jump to the next timer first."""
+    def _jump(self) -> None:
+        """Go on to the moment of the next timers, and make them ready."""
         ready, timers = self._ready, self._timers
         while not ready or (timers and timers[0][0] <= self._now_s):
             when_s, _, handle = heapq.heappop(timers)
             if not handle.is_cancelled:
                 self._now_s = max(self._now_s, when_s)
                 ready.append(handle)
-        if self._draw is None:
-            handle = ready.pop(0)
-        else:
-            index = int(self._draw() * len(ready))
-            ready[index], ready[-1] = ready[-1], ready[index]
-            handle = ready.pop()
-        if handle.is_cancelled:
-            return
-        if self._frozen and (freeze := self._frozen.get(handle.context.get(OWNER))):
-            freeze.kept.append(handle)
-        else:
-            handle.context.run(handle.callback, *handle.args)

@@ -76,10 +76,10 @@ PLANTS = (
         -from onetake.engine.settling import Fault, close_cases, fail_step, open_case
         +from onetake.engine.settling import Fault, _release, close_cases, fail_step, open_case
         ...
-                 step = steps.get(turn.tx, held.step_id)
+                 step = steps.get(turn.tx, attempt.step_id)
         +        if kind is AlarmKind.DEADLINE:
         +            _release(turn, step, detail)
-                 turn.tell("alarm.raised", held.job_id, step.name, {"kind": kind, "detail": detail})
+                 turn.tell("alarm.raised", attempt.job_id, step.name, {"kind": kind, "detail": detail})
         """,
         theme="wire",
     ),
@@ -127,7 +127,7 @@ PLANTS = (
         +from onetake.engine.settling import Checked, deliver, fill, open_case, open_gates
         ...
              fill(turn, attempt, checked)
-        +    open_gates(turn, turn.recipe_of(held.job_id), held.job_id)
+        +    open_gates(turn, turn.recipe_of(attempt.job_id), attempt.job_id)
         """,
         theme="files",
     ),
@@ -155,8 +155,8 @@ PLANTS = (
         "a new lease forgets the id",
         """
         store/leases.py
-        -            " lease_until = NULL WHERE id IN (SELECT id FROM found) RETURNING id",
-        +            " lease_until = NULL, ref_id = NULL WHERE id IN (SELECT id FROM found) RETURNING id",
+        -        " UPDATE attempts SET worker_id = :worker, token = token + 1, lease_until = NULL"
+        +        " UPDATE attempts SET worker_id = :worker, token = token + 1, lease_until = NULL, ref_id = NULL"
         """,
     ),
     Plant(
@@ -190,8 +190,9 @@ PLANTS = (
         +    await parts.act(watch.held.worker_id, _buy_again, watch.held)
         ...
         +def _buy_again(turn, held):
-        +    attempts.advance(turn.tx, attempts.get(turn.tx, held.attempt_id), AttemptEvent.WRITTEN_OFF)
-        +    steps.advance(turn.tx, steps.get(turn.tx, held.step_id), StepEvent.CAME_BACK)
+        +    attempt = attempts.get(turn.tx, held.attempt_id)
+        +    attempts.advance(turn.tx, attempt, AttemptEvent.WRITTEN_OFF)
+        +    steps.advance(turn.tx, steps.get(turn.tx, attempt.step_id), StepEvent.CAME_BACK)
         +
         +
          def record_delivered(
@@ -270,7 +271,7 @@ PLANTS = (
         -        except DatabaseError as error:
         +        except LookupError as error:
                      self._is_unsure = True
-                     _log.error("attempt.not_watched", attempt=attempt_id, error=error.sentence)
+                     _log.error("attempts.not_watched", worker=self._id, error=error.sentence)
         """,
         theme="database",
     ),

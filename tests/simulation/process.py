@@ -26,8 +26,8 @@ class SimulatedClock:
     """One process' clock: time is the world's, its wall clock may be off, chance is its own. Implements `Clock`."""
 
     def __init__(self, world: "World", chance: random.Random, skew_us: int) -> None:
-        self._world, self._chance, self._skew_us = world, chance, skew_us
-        self.uniform, self.token = chance.uniform, chance.randbytes
+        self._world, self._skew_us = world, skew_us
+        self.uniform, self.token, self.sleep = chance.uniform, chance.randbytes, asyncio.sleep
 
     def now_us(self) -> int:
         """The world's wall clock, a little off."""
@@ -36,10 +36,6 @@ class SimulatedClock:
     def monotonic_s(self) -> float:
         """Virtual seconds; nobody sets this clock."""
         return self._world.loop.time()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait in virtual time."""
-        await asyncio.sleep(seconds)
 
 
 class Process:
@@ -75,6 +71,11 @@ class Process:
             raise AssertionError(f"{self.name} was never started")
         return self._task
 
+    def freeze(self) -> None:
+        """Stand still for a while, as a stopped process or a stalled machine does, from the next wait on."""
+        self.world.note_stall(FREEZE_S)
+        self.world.loop.freeze(self, FREEZE_S)
+
     async def die(self) -> None:
         """Die at this very place; never comes back."""
         self.kill()
@@ -88,8 +89,9 @@ class Process:
         if what == "crash_before":
             await self.die()
         elif what == "late":
+            self.world.note_stall(LATE_S)
             await asyncio.sleep(LATE_S)
         elif what == "freeze":
-            self.world.loop.freeze(self, FREEZE_S)
+            self.freeze()
         await asyncio.sleep(0)  # others may come first
         return what

@@ -40,14 +40,14 @@ class Schedule:
         workers: how many worker processes; one that died is started again.
         jobs: how many chains are ordered.
         recipe: a name of `orders.RECIPES`.
-        look_s: how often workers look around; at the usual 30 a lease of 60 is looked at twice.
+        look_s: how often workers look around: usually once in a lease.
     """
 
     seed: int = 1
     workers: int = 1
     jobs: int = 1
     recipe: str = "chain"
-    look_s: int = 30
+    look_s: int = 60
     is_shuffled: bool = True
     faults: tuple[Fault, ...] = ()
 
@@ -108,7 +108,7 @@ class Theme:
     workers: tuple[int, ...] = (1, 1, 1, 2, 2, 3)
     jobs: tuple[int, ...] = (1, 1, 1, 1, 2)
     recipes: tuple[str, ...] = ("still", "still", "still", "replacing", "chain", "chain", "chain", "pair")
-    look_s: tuple[int, ...] = (30, 30, 30, 5)
+    look_s: tuple[int, ...] = (60, 60, 60, 5)
 
 
 THEMES: Mapping[str, Theme] = {

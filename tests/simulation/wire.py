@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from onetake.domain.wire import Answer, SendFault, SendPhase, SendReceipt, WireRequest, WireResult
 from onetake.providers.transport import Credential
 from tests.simulation.fates import GETS, MODEL_LISTS, POLLS, POSTS, WELL, GetFate, PostFate
-from tests.simulation.process import FREEZE_S, Process
+from tests.simulation.process import Process
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -52,7 +52,7 @@ class ProcessTransport:
         if what == "crash_after":
             await self._process.die()
         if what == "freeze_in_air":
-            world.loop.freeze(self._process, FREEZE_S)
+            self._process.freeze()
         if fault := await _waited(world, fate.delay_s, deadline_s, give_up):
             return _failed(SendPhase.BODY_SENT, fault)
         if what == "crash_answered":

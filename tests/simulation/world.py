@@ -13,15 +13,17 @@ import json
 import random
 import traceback
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import SecretStr
 
 from onetake.config import ProviderSettings, Settings, WorkerSettings
 from onetake.domain.errors import DatabaseError
+from onetake.engine.parts import Fetching, Measuring
+from onetake.media.blobs import Blobs
 from onetake.providers.adapter import Adapter
+from onetake.providers.transport import Transport
 from tests.simulation import actors, logs
 from tests.simulation.auditor import Auditor
 from tests.simulation.database import ProcessDatabase, SharedDatabase
@@ -33,6 +35,7 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.orders import REPLACEMENTS_MAX
 from tests.simulation.process import Process, SimulatedClock
 from tests.simulation.provider import MODELS, ORIGIN, Arrival, Provider
+from tests.simulation.results import Crossing, Death, Result
 from tests.simulation.schedule import Schedule
 from tests.simulation.wire import ProcessTransport
 
@@ -48,52 +51,8 @@ HORIZON_S = 2 * 3600.0
 _DISTURBING = frozenset({"error", "lost", "late", "freeze", "freeze_after", "freeze_1", "freeze_2", "database_down"})
 """Faults that may keep an answer in hand from its row."""
 
-LOOK_S = 20.0
+LOOK_S = 30.0
 """Between looks whether all is settled."""
-
-
-class Death(NamedTuple):
-    """A process that died before its time: when, and what it left behind.
-
-    Attributes:
-        standing: where the first job stood.
-        lines: how many lines its journal had.
-    """
-
-    at_s: float
-    name: str
-    standing: str
-    lines: int
-
-
-class Crossing(NamedTuple):
-    """A place that some process crossed, and what befell it there; empty: nothing."""
-
-    at_s: float
-    place: str
-    name: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """What came of a run.
-
-    Attributes:
-        violations: the laws that were broken, in words; none if all held.
-        virtual_s: how much time went by in it.
-        crossings: places in the order in which they were crossed, with what befell there.
-        deaths: of processes, the first one first.
-        posts: how many POSTs arrived at the provider, by operation.
-        ending: where the first job stands at last.
-    """
-
-    violations: list[str]
-    virtual_s: float
-    crossings: list[Crossing]
-    deaths: list[Death]
-    posts: dict[str, int]
-    ending: str
 
 
 def _settings() -> Settings:
@@ -131,12 +90,12 @@ class World:
         self.crossings: list[Crossing] = []
         self.deaths: list[Death] = []
         self._is_over = False
+        self._stalled_until_s = 0.0
         self.workers: dict[int, Process] = {}
         self.stops: dict[int, asyncio.Event] = {}
         self._faults = {(where, nth): what for where, nth, what in schedule.faults}
         self._crossed: Counter[str] = Counter()
         self._down_until_s: dict[str, float] = {}
-        self._book = _book(engine)
 
     def wall_us(self) -> int:
         """The wall clock, which may have been set."""
@@ -178,19 +137,28 @@ class World:
     def process(self, name: str) -> tuple[Process, Any]:
         """A new process, and the engine's parts in it."""
         process = Process(self, name)
-        chance = random.Random(self._chance.random())
+        transport: Transport = ProcessTransport(process)
+        fetcher: Fetching = ProcessFetcher(process)
+        decoder: Measuring = ProcessDecoder(process)
+        blobs: Blobs = ProcessBlobs(process)
+        chance, book = random.Random(self._chance.random()), self.engine.RecipeBook()
+        book._parsed = _parsed(self.engine)
         parts = self.engine.Parts(
             settings=SETTINGS,
             clock=SimulatedClock(self, chance, skew_us=round((self._chance.random() - 0.5) * 2e6)),
             database=ProcessDatabase(process, self.shared),
             adapters=ADAPTERS,
-            transport=ProcessTransport(process),
-            fetcher=ProcessFetcher(process),
-            decoder=ProcessDecoder(process),
-            blobs=ProcessBlobs(process),
-            book=self._book,
+            transport=transport,
+            fetcher=fetcher,
+            decoder=decoder,
+            blobs=blobs,
+            book=book,
         )
         return process, parts
+
+    def note_stall(self, seconds: float) -> None:
+        """Somebody is late for so long, and may know what nobody else does."""
+        self._stalled_until_s = max(self._stalled_until_s, self.loop.time() + seconds)
 
     def note_death(self, name: str) -> None:
         """Keep what a process left behind that died before the end of the world."""
@@ -227,7 +195,7 @@ class World:
             await asyncio.wait([*lasting, *passing, *(process.end() for process in self.workers.values())])
 
     async def _settle(self, passing: list["asyncio.Task[None]"]) -> None:
-        """Come back when the schedule's events are over and every job is final or waits for a person."""
+        """Come back when the schedule's events and stalls are over and every job is final or waits for a person."""
         if passing:
             await asyncio.wait(passing)
         end_s = self.loop.time() + HORIZON_S
@@ -235,7 +203,7 @@ class World:
         while True:
             if seen != self.shared.commits:  # what nobody wrote to is as it was
                 seen, stuck = self.shared.commits, self.auditor.unsettled()
-            if not stuck:
+            if not stuck and self.loop.time() > self._stalled_until_s:
                 break
             if self.loop.time() > end_s:
                 self.violations += [f"nothing stuck: {each}" for each in stuck]
@@ -264,9 +232,9 @@ def _shared(engine: Engine) -> SharedDatabase:
 
 
 @cache
-def _book(engine: Engine) -> Any:  # noqa: ANN401 - a recipe book of the engine under test
-    """Recipes are parsed once: the book holds nothing that a process could lose."""
-    return engine.RecipeBook()
+def _parsed(_: Engine) -> dict[str, object]:
+    """Recipes by their hash, parsed once for all: nothing that a process could lose."""
+    return {}
 
 
 def simulate(schedule: Schedule, engine: Engine = REAL) -> Result:

@@ -22,6 +22,12 @@ from onetake.domain.jsonvalue import Json, bad_value, normal, number_from, shown
 _DIGEST_PREFIX = b"onetake/canonical-json/1\n"
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
 
+# Python's own writer, in C, spells as we do, by the key `is_sorted`; it only knows no exact decimals.
+_quickly = {
+    is_sorted: json.JSONEncoder(ensure_ascii=False, sort_keys=is_sorted, separators=(",", ":")).encode
+    for is_sorted in (True, False)
+}
+
 
 def parse(text: str | bytes) -> Json:
     """The value that a JSON text stands for, numbers exact, keys in the text's order.
@@ -85,7 +91,12 @@ def digest(value: object) -> str:
     Raises:
         BadValueError: the value has no canonical form.
     """
-    return hashlib.sha256(_DIGEST_PREFIX + encode(value)).hexdigest()
+    return digest_of(encode(value))
+
+
+def digest_of(canonical: bytes) -> str:
+    """The fingerprint of the value that `encode` gave these bytes for."""
+    return hashlib.sha256(_DIGEST_PREFIX + canonical).hexdigest()
 
 
 def to_wire_json(value: object) -> bytes:
@@ -100,6 +111,13 @@ def to_wire_json(value: object) -> bytes:
 
 
 def _spelled(value: Json, *, is_sorted: bool) -> str:
+    try:
+        return _quickly[is_sorted](value)
+    except TypeError:  # a decimal is in it
+        return _spelled_exactly(value, is_sorted=is_sorted)
+
+
+def _spelled_exactly(value: Json, *, is_sorted: bool) -> str:
     match value:
         case None | bool() | str():
             return _quoted(value)
@@ -108,9 +126,10 @@ def _spelled(value: Json, *, is_sorted: bool) -> str:
         case Decimal():
             return format(value, "f")
         case list():
-            return "[" + ",".join(_spelled(item, is_sorted=is_sorted) for item in value) + "]"
+            return "[" + ",".join(_spelled_exactly(item, is_sorted=is_sorted) for item in value) + "]"
         case dict():
             keys = sorted(value) if is_sorted else value
-            return "{" + ",".join(f"{_quoted(key)}:{_spelled(value[key], is_sorted=is_sorted)}" for key in keys) + "}"
+            items = (f"{_quoted(key)}:{_spelled_exactly(value[key], is_sorted=is_sorted)}" for key in keys)
+            return "{" + ",".join(items) + "}"
         case _:
             assert_never(value)

@@ -38,38 +38,37 @@ def normal(value: object, *, refuse: Refuse | None = None, path: Path = ()) -> J
     Raises:
         InputError: the value has no form in JSON that every reader understands alike.
     """
-    refuse = refuse or bad_value
+    return _normal(value, refuse or bad_value, path)
+
+
+def _normal(value: object, refuse: Refuse, path: Path) -> Json:
+    """The frequent kinds first: every prompt and every stored request passes here several times."""
     match value:
+        case str():
+            if fault := text_fault(value):
+                raise refuse(path, fault)
+            return value
         case None | bool():
             return value
-        case str():
-            return _text(value, partial(refuse, path))
         case float():
             return _number(Decimal(float.__repr__(value)), partial(refuse, path))
         case int() | Decimal():
             return _number(value, partial(refuse, path))
-        case list() | tuple() | Mapping() if len(path) == DEPTH_MAX:
+        case dict() | list() | tuple() | Mapping() if len(path) == DEPTH_MAX:
             raise refuse(path[:1], f"is nested more than {DEPTH_MAX} deep")
+        case dict() | Mapping():
+            return {_key(key, refuse, path): _normal(item, refuse, (*path, key)) for key, item in value.items()}
         case list() | tuple():
-            return [normal(item, refuse=refuse, path=(*path, index)) for index, item in enumerate(value)]
-        case Mapping():
-            keys = {_key(key, partial(refuse, path)): item for key, item in value.items()}
-            return {key: normal(item, refuse=refuse, path=(*path, key)) for key, item in keys.items()}
+            return [_normal(item, refuse, (*path, index)) for index, item in enumerate(value)]
         case _:
             raise refuse(path, f"is of type {type(value).__name__}, which has no form in JSON")
 
 
-def _text(value: str, refuse: Callable[[str], InputError]) -> str:
-    if fault := text_fault(value):
-        raise refuse(fault)
-    return value
-
-
-def _key(value: object, refuse: Callable[[str], InputError]) -> str:
+def _key(value: object, refuse: Refuse, path: Path) -> str:
     if not isinstance(value, str):
-        raise refuse(f"has a key of type {type(value).__name__}; keys are text")
+        raise refuse(path, f"has a key of type {type(value).__name__}; keys are text")
     if fault := text_fault(value):
-        raise refuse(f"has a key that {fault}")
+        raise refuse(path, f"has a key that {fault}")
     return value
 
 

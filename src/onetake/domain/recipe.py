@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
-from onetake.domain.canonical import digest
+from onetake.domain.canonical import digest_of, encode
 from onetake.domain.jsonvalue import Json, normal
 
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ class Recipe:
     Attributes:
         key: the inputs that a job's key is derived from when the caller gives none.
         partial: what a job is called when some outputs stand and some never will.
+        canonical: `content()` in its canonical form, as it is kept with a job.
         hash: the digest of `content()`.
     """
 
@@ -177,15 +178,18 @@ class Recipe:
     partial: Partial
     inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
+    canonical: str = field(init=False, repr=False)
     hash: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hash", digest(self.content()))
+        canonical = encode(self.content())
+        object.__setattr__(self, "canonical", canonical.decode())
+        object.__setattr__(self, "hash", digest_of(canonical))
 
     def content(self) -> dict[str, Json]:
         """All of it as JSON in the shape of the file, defaults filled in, keys in the file's order."""
         return {
-            "recipe": normal(_given(self, "inputs", "steps", "hash")),
+            "recipe": normal(_given(self, "inputs", "steps", "canonical", "hash")),
             "inputs": {each.name: normal({"type": each.type, **_given(each, "name")}) for each in self.inputs},
             "steps": [normal(each.content()) for each in self.steps],
         }

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from onetake.domain.canonical import digest
-from onetake.domain.jsonvalue import Json, normal
+from onetake.domain.canonical import digest, digest_of, encode
+from onetake.domain.jsonvalue import Json
 from onetake.domain.recipe import Recipe, Step
 from onetake.domain.references import InputRef, ModelRef, OutputRef, Ref, replace_refs
 
@@ -36,11 +36,13 @@ class FrozenRequest:
     Attributes:
         body: what is sent (`canonical.to_wire_json`), addresses included.
         meaning: provider, operation and the body with digests instead of addresses.
+        canonical: the meaning in its canonical form, as it is kept.
         hash: the digest of the meaning.
     """
 
     body: Json
     meaning: Json
+    canonical: str
     hash: str
 
 
@@ -60,7 +62,8 @@ def freeze_request(
     body = _filled(step, inputs, lambda ref: outputs[ref.step, ref.output].address)
     said = _filled(step, inputs, lambda ref: {"sha256": outputs[ref.step, ref.output].digest})
     meaning: Json = {"provider": step.provider, "operation": step.operation, "body": said}
-    return FrozenRequest(body=body, meaning=meaning, hash=digest(meaning))
+    canonical = encode(meaning)
+    return FrozenRequest(body=body, meaning=meaning, canonical=canonical.decode(), hash=digest_of(canonical))
 
 
 def _filled(step: Step, inputs: Mapping[str, Json], hand_over: Callable[[OutputRef], Json]) -> Json:
@@ -75,4 +78,4 @@ def _filled(step: Step, inputs: Mapping[str, Json], hand_over: Callable[[OutputR
             case _:
                 assert_never(ref)
 
-    return normal(replace_refs(step.request, look_up))
+    return replace_refs(step.request, look_up)

@@ -95,7 +95,8 @@ async def collect(parts: Parts, watch: Watch) -> Visit:
 
 def _wanted(tx: Tx, held: Watched) -> tuple[list[Artifact], list[OutputSpec]]:
     found = artifacts.list_of_attempt(tx, held.attempt_id)
-    specs = [output.spec for output in artifacts.list_expected(tx, step_id=held.step_id)]
+    step_id = attempts.get(tx, held.attempt_id).step_id
+    specs = [output.spec for output in artifacts.list_expected(tx, step_id=step_id)]
     return [artifact for artifact in found if artifact.state is ArtifactState.FETCHING], specs
 
 
@@ -139,7 +140,7 @@ async def _fetch_and_check(parts: Parts, watch: Watch, artifact: Artifact, spec:
         return Checked(ordinal=artifact.ordinal, digest=got.digest, size_bytes=got.size_bytes, measures=measures)
     reason = "; ".join(reasons)
     if watch.seen.get(artifact.ordinal) != got.digest:
-        watch.seen[artifact.ordinal] = got.digest
+        watch.seen = {**watch.seen, artifact.ordinal: got.digest}
         return _Trouble(AlarmKind.DOWNLOAD, f"not what was ordered ({reason}); fetched again to be sure")
     await parts.blobs.keep(got.path, got.digest)
     return _Refused(
@@ -168,7 +169,7 @@ async def _later(parts: Parts, watch: Watch, trouble: _Trouble) -> Visit:
     watch.must_renew = trouble.must_renew or is_stubborn
     if watch.failures >= ALARM_AFTER and trouble.kind not in watch.raised:
         await parts.act(watch.held.worker_id, record_alarm, watch.held, trouble.kind, trouble.detail)
-        watch.raised.add(trouble.kind)
+        watch.raised |= {trouble.kind}
     pause_s = backoff_s(
         watch.failures,
         base_s=RETRY_BASE_S,
@@ -195,7 +196,7 @@ def record_refused(turn: Turn, held: Watched, checked: list[Checked], refused: l
         return
     fill(turn, attempt, checked)
     standing = {artifact.ordinal: artifact for artifact in artifacts.list_of_attempt(turn.tx, held.attempt_id)}
-    step = steps.get(turn.tx, held.step_id)
+    step = steps.get(turn.tx, attempt.step_id)
     for each in refused:
         artifact, measures = standing[each.ordinal], each.measures
         media_type = measures.media_type if measures else "application/octet-stream"

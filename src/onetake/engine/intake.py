@@ -94,7 +94,7 @@ def accept(turn: Turn, order: Order) -> Taken:
         name=recipe.name,
         version=recipe.version,
         digest=recipe.hash,
-        content=encode(recipe.content()).decode(),
+        content=recipe.canonical,
         source=order.source,
     )
     return Taken(job_id=_insert(turn, order, account_id), key=order.key, is_new=True)

@@ -2,21 +2,43 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Concatenate, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from onetake.clock import Clock
 from onetake.config import Settings
+from onetake.domain.outputs import Measures
 from onetake.engine.turn import RecipeBook, Turn
 from onetake.engine.waiting import Bell
 from onetake.media.blobs import Blobs
-from onetake.media.decoder import Decoder
-from onetake.media.fetch import Fetcher
+from onetake.media.fetch import Fetched, FetchFailed
+from onetake.media.findings import Pixels, Undecodable
 from onetake.providers.adapter import Adapter
 from onetake.providers.transport import Transport
 from onetake.store.database import Database, Tx
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Fetching(Protocol):
+    """What is asked of a `media.fetch.Fetcher`."""
+
+    async def fetch(self, address: str, *, into: Path, size_bytes_max: int, timeout_s: float) -> Fetched | FetchFailed:
+        """The file behind an address, or why there is none; see there."""
+        ...
+
+
+class Measuring(Protocol):
+    """What is asked of a `media.decoder.Decoder`."""
+
+    async def measure(self, path: Path, *, timeout_s: float) -> Measures | Undecodable:
+        """What decoding every byte of the file found; see there."""
+        ...
+
+    async def pixels(self, path: Path, *, timeout_s: float) -> Pixels | Undecodable:
+        """What a still picture shows, as a digest of its pixels; see there."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +50,8 @@ class Parts:
     database: Database
     adapters: Mapping[str, Adapter]
     transport: Transport
-    fetcher: Fetcher
-    decoder: Decoder
+    fetcher: Fetching
+    decoder: Measuring
     blobs: Blobs
     book: RecipeBook = field(default_factory=RecipeBook)
     wake: Bell = field(default_factory=Bell)

@@ -63,7 +63,9 @@ async def poll(parts: Parts, watch: Watch) -> Visit:
     """Ask once and record what changed."""
     held, adapter = watch.held, parts.adapters[watch.held.provider]
     result = await parts.transport.get(
-        adapter.poll_request(held.locator), credential=adapter.credential(), timeout_s=POLL_TIMEOUT_S
+        adapter.poll_request(held.locator or adapter.usual_locator(held.ref)),
+        credential=adapter.credential(),
+        timeout_s=POLL_TIMEOUT_S,
     )
     operation = adapter.contract.operation(held.operation)
     now_s = parts.clock.now_us() / 1e6
@@ -154,7 +156,7 @@ async def _alarm(parts: Parts, watch: Watch, kind: AlarmKind, detail: str) -> No
     if kind in watch.raised:
         return
     await parts.act(watch.held.worker_id, record_alarm, watch.held, kind, detail)
-    watch.raised.add(kind)
+    watch.raised |= {kind}
     watch.held = replace(watch.held, has_alarms=True)
 
 
@@ -199,9 +201,9 @@ def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...]) -> bo
     attempt = attempts.get(turn.tx, held.attempt_id)
     if attempt.token != held.token:
         return None
-    changed = artifacts.found(turn.tx, turn.clock, job_id=held.job_id, attempt_id=held.attempt_id, addresses=addresses)
+    changed = artifacts.found(turn.tx, turn.clock, job_id=attempt.job_id, attempt_id=attempt.id, addresses=addresses)
     if attempts.advance(turn.tx, attempt, AttemptEvent.FINISHED, {"not_before": None, "is_queued": 0}):
-        step = steps.get(turn.tx, held.step_id)
+        step = steps.get(turn.tx, attempt.step_id)
         turn.tell("attempt.finished", attempt, step.name, {"outputs": len(addresses)})
         alarms.clear(turn.tx, held.attempt_id)
         for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
@@ -221,11 +223,11 @@ def record_death(turn: Turn, held: Watched, died: Died) -> bool:
         "charged": died.charged,
         "error_category": ErrorCategory.PROVIDER,
         "error_code": died.code,
-        "error_message": turn.quiet(held.job_id, died.message),
+        "error_message": turn.quiet(attempt.job_id, died.message),
     }
     if attempts.advance(turn.tx, attempt, AttemptEvent.DIED, changes) is None:
         return attempt.state in FINAL_ATTEMPT
-    step = steps.get(turn.tx, held.step_id)
+    step = steps.get(turn.tx, attempt.step_id)
     alarms.clear(turn.tx, attempt.id)
     turn.tell("attempt.failed", attempt, step.name, {"code": died.code, "charged": died.charged})
     for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
@@ -258,18 +260,19 @@ def clear_alarms(turn: Turn, held: Watched, *, is_late: bool) -> None:
         return
     kinds = [kind for kind in AlarmKind if not (is_late and kind is AlarmKind.DEADLINE)]
     if alarms.clear(turn.tx, held.attempt_id, *kinds):
-        turn.tell("alarm.cleared", held.job_id, steps.get(turn.tx, held.step_id).name)
+        turn.tell("alarm.cleared", attempt.job_id, steps.get(turn.tx, attempt.step_id).name)
     for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
         close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider works on it")
 
 
 def record_alarm(turn: Turn, held: Watched, kind: AlarmKind, detail: str) -> None:
     """Raise the alarm, once, if the lease still stands."""
-    if attempts.get(turn.tx, held.attempt_id).token != held.token:
+    attempt = attempts.get(turn.tx, held.attempt_id)
+    if attempt.token != held.token:
         return
-    if alarms.raise_(turn.tx, turn.clock, kind, held.attempt_id, job_id=held.job_id, detail=detail):
-        step = steps.get(turn.tx, held.step_id)
-        turn.tell("alarm.raised", held.job_id, step.name, {"kind": kind, "detail": detail})
+    if alarms.raise_(turn.tx, turn.clock, kind, attempt.id, job_id=attempt.job_id, detail=detail):
+        step = steps.get(turn.tx, attempt.step_id)
+        turn.tell("alarm.raised", attempt.job_id, step.name, {"kind": kind, "detail": detail})
 
 
 def record_case(turn: Turn, held: Watched, kind: CaseKind, facts: dict[str, object]) -> None:
@@ -277,4 +280,4 @@ def record_case(turn: Turn, held: Watched, kind: CaseKind, facts: dict[str, obje
     attempt = attempts.get(turn.tx, held.attempt_id)
     if attempt.token != held.token:
         return
-    open_case(turn, kind, attempt, steps.get(turn.tx, held.step_id).name, facts)
+    open_case(turn, kind, attempt, steps.get(turn.tx, attempt.step_id).name, facts)

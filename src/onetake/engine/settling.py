@@ -7,7 +7,7 @@ filled with a gate that should be open, or a complete job whose money is still h
 from dataclasses import dataclass
 
 from onetake.domain import recipe as recipes
-from onetake.domain.canonical import digest, encode
+from onetake.domain.canonical import digest_of, encode
 from onetake.domain.events import AttemptEvent, CaseEvent, HoldEvent, JobEvent, StepEvent
 from onetake.domain.outputs import Measures
 from onetake.domain.recipe import Recipe
@@ -65,7 +65,7 @@ def open_gates(turn: Turn, recipe: Recipe, job_id: str) -> None:
         if any(standing[name].state is not StepState.COMPLETE for name in wanted.needs):
             continue
         request = request_of(turn, wanted, job_id)
-        steps.freeze(turn.tx, step.id, meaning=encode(request.meaning).decode(), request_hash=request.hash)
+        steps.freeze(turn.tx, step.id, meaning=request.canonical, request_hash=request.hash)
         if steps.advance(turn.tx, step, StepEvent.OPENED):
             turn.tell("step.ready", step, data={"hash": request.hash[:16]})
 
@@ -242,7 +242,8 @@ def _seal(turn: Turn, job: Row) -> None:
         "request_hash": job["request_hash"],
         "outputs": [{name: row[name] for name in _MANIFEST} for row in artifacts.list_files(turn.tx, job["id"])],
     }
-    jobs.seal(turn.tx, job["id"], content=encode(content).decode(), digest=digest(content))
+    canonical = encode(content)
+    jobs.seal(turn.tx, job["id"], content=canonical.decode(), digest=digest_of(canonical))
 
 
 def open_case(turn: Turn, kind: CaseKind, attempt: Attempt, step: str, facts: dict[str, object]) -> None:

@@ -12,12 +12,30 @@ from onetake.store.attempts import Attempt
 from onetake.store.database import Tx
 from onetake.store.steps import Step
 
+JOBS_MAX = 4096
+"""Jobs whose recipe is remembered: those of the last seconds, which are written about again and again."""
+
+
+JOBS_MAX = 4096
+"""Jobs whose recipe is remembered: those of the last seconds, which are written about again and again."""
+
 
 class RecipeBook:
-    """Recipes that jobs were made from, parsed once each."""
+    """Recipes that jobs were made from, parsed once each. A job's recipe never changes."""
 
     def __init__(self) -> None:
         self._parsed: dict[str, Recipe] = {}
+        self._of_job: dict[str, Recipe] = {}
+
+    def of(self, tx: Tx, job_id: str) -> Recipe:
+        """The recipe that the job was made from."""
+        found = self._of_job.get(job_id)
+        if found is None:
+            found = self.get(tx, jobs.get(tx, job_id)["recipe_hash"])
+            if len(self._of_job) >= JOBS_MAX:
+                self._of_job.clear()
+            self._of_job[job_id] = found
+        return found
 
     def get(self, tx: Tx, digest: str) -> Recipe:
         """The recipe whose content has this hash."""
@@ -41,7 +59,7 @@ class Turn:
 
     def recipe_of(self, job_id: str) -> Recipe:
         """The recipe that the job was made from."""
-        return self.book.get(self.tx, jobs.get(self.tx, job_id)["recipe_hash"])
+        return self.book.of(self.tx, job_id)
 
     def quiet(self, job_id: str, message: str) -> str:
         """A provider's message without the job's own texts."""

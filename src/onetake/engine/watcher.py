@@ -1,10 +1,13 @@
 """Visits leased attempts when they are due: polls those that are processing, collects what is finished.
 
 Memory holds the schedule; the database holds the facts. A visit never waits behind a submit: polls and
-downloads have limits of their own.
+downloads have limits of their own, and what is due beyond them waits in a row, not as a task.
 """
 
 import asyncio
+from collections import deque
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import structlog
 
@@ -25,6 +28,19 @@ LONG_WAIT_S = 60.0
 _log = structlog.get_logger("onetake.watcher")
 
 
+@dataclass(slots=True)
+class _Counter:
+    """Visits of one kind: how many more may be under way, and who waits for one of them to end."""
+
+    free: int
+    row: deque[Watch] = field(default_factory=deque)
+
+
+def _is_poll(watch: Watch) -> bool:
+    """Whether the provider is asked, rather than files fetched."""
+    return watch.held.state == AttemptState.PROCESSING or watch.must_renew
+
+
 class Watcher:
     """The attempts that one worker has leased."""
 
@@ -32,17 +48,20 @@ class Watcher:
         self._parts, self._tasks = parts, tasks
         self._schedule = Schedule()
         self._latest: dict[str, Watch] = {}
-        self._polls = asyncio.Semaphore(parts.settings.worker.polls)
-        self._downloads = asyncio.Semaphore(parts.settings.worker.downloads)
+        self._polls = _Counter(parts.settings.worker.polls)
+        self._downloads = _Counter(parts.settings.worker.downloads)
         self._changed = Bell()
         self._visiting: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        return len(self._schedule) + len(self._visiting)
+        return len(self._latest)
 
     def add(self, held: Watched, *, is_resumed: bool) -> None:
         """Watch a leased attempt; one that was resumed is visited soon, spread over an interval."""
-        clock, settings = self._parts.clock, self._parts.adapters[held.provider].settings
+        clock, adapter = self._parts.clock, self._parts.adapters[held.provider]
+        settings = adapter.settings
+        if held.locator == adapter.usual_locator(held.ref):  # not worth a hundred bytes of memory: made for each poll
+            held = replace(held, locator="")
         wait_s = settings.poll_first_s
         if held.state == AttemptState.COLLECTING:
             wait_s = 0.0
@@ -61,6 +80,8 @@ class Watcher:
 
     async def leave(self) -> None:
         """Stop the visits under way: polls and downloads are free to repeat, from saved ids."""
+        for counter in (self._polls, self._downloads):
+            counter.row.clear()
         visits = list(self._visiting)
         for visit in visits:
             visit.cancel()
@@ -68,19 +89,34 @@ class Watcher:
 
     def forget(self) -> None:
         """Drop everything: the lease on it is gone."""
-        self._schedule.clear()
-        self._latest.clear()
+        for waiting in (self._schedule, self._polls.row, self._downloads.row, self._latest):
+            waiting.clear()
 
     async def run(self, stop: Bell) -> None:
         """Visit what is due until told to stop; `leave` then ends the visits under way."""
         while not stop.is_set():
             for watch in self._schedule.due(self._parts.clock.monotonic_s()):
-                if self._latest.get(watch.held.attempt_id) is not watch:
-                    continue  # leased anew since: the newer watch goes on
-                task = self._tasks.create_task(self._visit(watch))
-                self._visiting.add(task)
-                task.add_done_callback(self._visiting.discard)
+                counter = self._polls if _is_poll(watch) else self._downloads
+                counter.row.append(watch)
+                self._serve(counter)
             await self._pause(stop)
+
+    def _serve(self, counter: "_Counter") -> None:
+        """Begin visits as long as there is room."""
+        while counter.free and counter.row:
+            watch = counter.row.popleft()
+            if self._latest.get(watch.held.attempt_id) is not watch:
+                continue  # leased anew since: the newer watch goes on
+            counter.free -= 1
+            task = self._tasks.create_task(self._visit(watch))
+            self._visiting.add(task)
+            task.add_done_callback(partial(self._visited, counter))
+
+    def _visited(self, counter: "_Counter", task: asyncio.Task[None]) -> None:
+        self._visiting.discard(task)
+        counter.free += 1
+        if not task.cancelled():  # else the worker ends
+            self._serve(counter)
 
     async def _pause(self, stop: Bell) -> None:
         """Wait until the next one is due, something is added, or the worker stops."""
@@ -90,18 +126,17 @@ class Watcher:
         await first_of(wait_s, self._parts.clock, self._changed, stop)
 
     async def _visit(self, watch: Watch) -> None:
-        is_poll = watch.held.state == AttemptState.PROCESSING or watch.must_renew
-        async with self._polls if is_poll else self._downloads:
-            try:
-                visit = await (poller.poll(self._parts, watch) if is_poll else collector.collect(self._parts, watch))
-                if isinstance(visit, Again) and visit.is_backoff and visit.after_s > LONG_WAIT_S:
-                    visit = visit if await self._keep_wait(watch, visit.after_s) else Over()
-            except OnetakeError as error:
-                visit = Again(self._wait_s(watch))
-                _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence)
-            except Exception:  # noqa: BLE001 - a bug: one attempt's trouble must not end the others; it is visited again
-                visit = Again(self._wait_s(watch))
-                _log.exception("visit.broke", attempt=watch.held.attempt_id)
+        visit_once = poller.poll if _is_poll(watch) else collector.collect
+        try:
+            visit = await visit_once(self._parts, watch)
+            if isinstance(visit, Again) and visit.is_backoff and visit.after_s > LONG_WAIT_S:
+                visit = visit if await self._keep_wait(watch, visit.after_s) else Over()
+        except OnetakeError as error:
+            visit = Again(self._wait_s(watch))
+            _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence)
+        except Exception:  # noqa: BLE001 - a bug: one attempt's trouble must not end the others; it is visited again
+            visit = Again(self._wait_s(watch))
+            _log.exception("visit.broke", attempt=watch.held.attempt_id)
         if self._latest.get(watch.held.attempt_id) is not watch:
             return  # leased anew meanwhile: the newer watch goes on
         if isinstance(visit, Over):

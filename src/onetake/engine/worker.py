@@ -7,7 +7,7 @@ ends with the worker, so another one takes over at once.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -25,6 +25,9 @@ from onetake.engine.waiting import Bell, first_of, pass_on
 from onetake.engine.watcher import Watcher
 from onetake.store import leases, views, workers
 from onetake.store.steps import Step
+
+PAGE = 250
+"""Attempts read at once: some milliseconds, in which the loop of a worker that takes over many stands still."""
 
 UNSENT_MAX = 4
 """Claims that have not begun to send: few, so that a crash leaves few that might have been sent and weren't."""
@@ -134,8 +137,7 @@ class Worker:
                     await self._recollect(watcher)
                 while await self._parts.database.read(leases.is_any_orphan, self._id):
                     taken = await self._parts.act(self._id, recovery.sweep)
-                    for held in taken:
-                        watcher.add(held, is_resumed=True)
+                    await self._watch(taken, watcher, is_resumed=True)
                 await renew_all(self._parts, self._id)
             except OnetakeError as error:
                 self._is_unsure = True
@@ -145,19 +147,19 @@ class Worker:
     async def _recollect(self, watcher: Watcher) -> None:
         """Watch what the database says is ours and we don't know of: the answer to a commit may have been lost."""
         self._is_unsure = False
-        for attempt_id, token in (await self._parts.database.read(leases.tokens_held, self._id)).items():
-            if not watcher.knows(attempt_id, token):
-                await self._watch(attempt_id, watcher, is_resumed=True)
+        tokens = await self._parts.database.read(leases.tokens_held, self._id)
+        unknown = [attempt_id for attempt_id, token in tokens.items() if not watcher.knows(attempt_id, token)]
+        await self._watch(unknown, watcher, is_resumed=True)
 
-    async def _watch(self, attempt_id: str, watcher: Watcher, *, is_resumed: bool) -> None:
+    async def _watch(self, attempt_ids: Sequence[str], watcher: Watcher, *, is_resumed: bool) -> None:
         try:
-            held = await self._parts.database.read(leases.find_held, attempt_id, self._id)
+            for first in range(0, len(attempt_ids), PAGE):
+                page = attempt_ids[first : first + PAGE]
+                for held in await self._parts.database.read(leases.list_held, self._id, page):
+                    watcher.add(held, is_resumed=is_resumed)
         except DatabaseError as error:
             self._is_unsure = True
-            _log.error("attempt.not_watched", attempt=attempt_id, error=error.sentence)
-            return
-        if held is not None:
-            watcher.add(held, is_resumed=is_resumed)
+            _log.error("attempts.not_watched", worker=self._id, error=error.sentence)
 
     async def _claim(self, stop: Bell, tasks: asyncio.TaskGroup, watcher: Watcher, *, until_idle: bool) -> None:
         """Claim as many ready steps as there are free POST slots, and send each once."""
@@ -239,7 +241,7 @@ class Worker:
             self._unsent.discard(claimed.attempt_id)
         self._taken.discard(claimed.attempt_id)
         if isinstance(outcome, Accepted):
-            await self._watch(claimed.attempt_id, watcher, is_resumed=False)
+            await self._watch([claimed.attempt_id], watcher, is_resumed=False)
         elif isinstance(outcome, NotSent | Refused):
             parts.wake.set()
 

@@ -73,7 +73,11 @@ class Adapter:
         """
         if accepted.locator.startswith(f"{self.origin}/"):
             return accepted.locator
-        return self.origin + answers.poll_path(self.contract, accepted.ref)
+        return self.usual_locator(accepted.ref)
+
+    def usual_locator(self, ref: str) -> str:
+        """The address to poll where no answer named another."""
+        return self.origin + answers.poll_path(self.contract, ref)
 
     def poll_request(self, locator: str) -> WireRequest:
         """The free GET that asks about a saved ref."""

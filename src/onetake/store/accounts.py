@@ -7,7 +7,7 @@ EMBEDDED = "acc_default"
 
 def ensure_embedded(tx: Tx) -> str:
     """The embedded account's id; made on first use, under plan `none`."""
-    tx.do(
+    tx.put(
         "INSERT INTO accounts (id, name, plan, created_at) VALUES (:id, 'default', 'none', :now)"
         " ON CONFLICT (name) DO NOTHING",
         {"id": EMBEDDED, "now": tx.now_us},

@@ -46,7 +46,7 @@ def insert_expected(
     tx: Tx, clock: Clock, *, job_id: str, step_id: str, hold_id: str, name: str, ordinal: int, spec: OutputSpec
 ) -> None:
     """A row that says what must be delivered."""
-    tx.do(
+    tx.put(
         "INSERT INTO expected_outputs (id, job_id, step_id, hold_id, name, ordinal, spec, state)"
         " VALUES (:id, :job, :step, :hold, :name, :ordinal, :spec, 'missing')",
         {
@@ -103,7 +103,7 @@ def found(tx: Tx, clock: Clock, *, job_id: str, attempt_id: str, addresses: tupl
 def renew(tx: Tx, attempt_id: str, addresses: tuple[str, ...]) -> None:
     """Keep the addresses that the provider names now, for files that stand as for those still to be fetched."""
     for ordinal, address in enumerate(addresses):
-        tx.do(
+        tx.put(
             "UPDATE artifacts SET address = :address, address_at = :now WHERE attempt_id = :id AND ordinal = :ordinal",
             {"address": address, "now": tx.now_us, "id": attempt_id, "ordinal": ordinal},
         )
@@ -140,7 +140,7 @@ def list_of_attempt(tx: Tx, attempt_id: str) -> list[Artifact]:
 
 def store(tx: Tx, artifact: Artifact, *, digest: str, size_bytes: int, media_type: str) -> bool:
     """Whether the file is now recorded as ours, by digest."""
-    tx.do(
+    tx.put(
         "INSERT INTO blobs (digest, size_bytes, media_type, created_at) VALUES (:digest, :size, :type, :now)"
         " ON CONFLICT (digest) DO NOTHING",
         {"digest": digest, "size": size_bytes, "type": media_type, "now": tx.now_us},

@@ -68,7 +68,7 @@ def insert(
         ref=None,
         created_at=tx.now_us,
     )
-    tx.do(
+    tx.put(
         "INSERT INTO attempts (id, step_id, job_id, no, state, provider, operation, slot, contract_version, worker_id,"
         " token, lease_until, created_at, updated_at) VALUES (:id, :step_id, :job_id, :no, :state, :provider,"
         " :operation, :slot, :contract, :worker_id, :token, :lease_until, :created_at, :created_at)",
@@ -79,7 +79,7 @@ def insert(
 
 def insert_wire(tx: Tx, attempt_id: str, request: WireRequest, *, callback_token: str) -> None:
     """The exact bytes, and the row of the first POST."""
-    tx.do(
+    tx.put(
         "INSERT INTO wires (attempt_id, method, url, headers, body, callback_token)"
         " VALUES (:id, :method, :url, :headers, :body, :token)",
         {
@@ -91,7 +91,7 @@ def insert_wire(tx: Tx, attempt_id: str, request: WireRequest, *, callback_token
             "token": callback_token,
         },
     )
-    tx.do(
+    tx.put(
         "INSERT INTO sends (attempt_id, n, kind, intended_at) VALUES (:id, 1, 'first', :now)",
         {"id": attempt_id, "now": tx.now_us},
     )
@@ -100,7 +100,7 @@ def insert_wire(tx: Tx, attempt_id: str, request: WireRequest, *, callback_token
 def get(tx: Tx, attempt_id: str) -> Attempt:
     """The attempt of that id; a caller that writes has it and its job's row to itself until the transaction ends."""
     if lock := tx.locking("j"):  # by itself, so that what is read next is what was left when the wait was over
-        tx.one(f"SELECT j.id FROM jobs j JOIN attempts a ON a.job_id = j.id WHERE a.id = :id{lock}", {"id": attempt_id})
+        tx.put(f"SELECT j.id FROM jobs j JOIN attempts a ON a.job_id = j.id WHERE a.id = :id{lock}", {"id": attempt_id})
     row = tx.one(f"{_READ} WHERE a.id = :id{tx.locking('a')}", {"id": attempt_id})
     if row is None:
         raise LookupError(attempt_id)
@@ -207,7 +207,7 @@ def postpone(tx: Tx, attempt_id: str, token: int, not_before: int | None) -> boo
 
 def note_queued(tx: Tx, attempt_id: str, token: int, *, is_queued: bool) -> None:
     """Keep that the provider says queued, or no longer; only the lease's holder may."""
-    tx.do(
+    tx.put(
         "UPDATE attempts SET is_queued = :queued, updated_at = :now WHERE id = :id AND token = :token",
         {"queued": int(is_queued), "now": tx.now_us, "id": attempt_id, "token": token},
     )
@@ -215,7 +215,7 @@ def note_queued(tx: Tx, attempt_id: str, token: int, *, is_queued: bool) -> None
 
 def note(tx: Tx, attempt_id: str, *, category: str, code: str, message: str) -> None:
     """Keep the last error of an attempt that goes on."""
-    tx.do(
+    tx.put(
         "UPDATE attempts SET error_category = :category, error_code = :code, error_message = :message,"
         " updated_at = :now WHERE id = :id AND ended_at IS NULL",
         {"category": category, "code": code, "message": message, "now": tx.now_us, "id": attempt_id},

@@ -43,7 +43,7 @@ def list_of_job(tx: Tx, job_id: str) -> list[Row]:
 
 def add_evidence(tx: Tx, clock: Clock, case_id: str, kind: str, body: Mapping[str, object], *, actor: str) -> None:
     """Append what became known."""
-    tx.do(
+    tx.put(
         "INSERT INTO evidence (id, case_id, kind, body, actor, created_at)"
         " VALUES (:id, :case, :kind, :body, :actor, :now)",
         {
@@ -65,7 +65,7 @@ def close(tx: Tx, clock: Clock, case_id: str, event: CaseEvent, *, actor: str, r
         {"state": to, "now": tx.now_us, "id": case_id},
     )
     if moved:
-        tx.do(
+        tx.put(
             "INSERT INTO decisions (id, case_id, decision, reason, actor, created_at)"
             " VALUES (:id, :case, :decision, :reason, :actor, :now)",
             {

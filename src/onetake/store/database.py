@@ -45,6 +45,14 @@ class Tx(Protocol):
         """
         ...
 
+    def put(self, sql: str, params: Mapping[str, object] | None = None) -> None:
+        """Run a statement whose answer nobody needs: now, or with the next one that is answered, to save a round trip.
+
+        Raises:
+            ConstraintError: a constraint refused a row; here, at a later statement, or at the end of the transaction.
+        """
+        ...
+
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         """Every row that the statement gives."""
         ...

@@ -27,7 +27,7 @@ def insert(
     Raises:
         ConstraintError: the account already has a job under this key.
     """
-    tx.do(
+    tx.put(
         "INSERT INTO jobs (id, account_id, key, quote_id, recipe_name, recipe_version, recipe_hash, request_hash,"
         " state, expected, created_at, updated_at) VALUES (:id, :account, :key, :quote, :name, :version, :recipe,"
         " :request, 'open', :expected, :now, :now)",
@@ -44,7 +44,7 @@ def insert(
             "now": tx.now_us,
         },
     )
-    tx.do("INSERT INTO job_requests (job_id, inputs) VALUES (:id, :inputs)", {"id": job_id, "inputs": inputs_json})
+    tx.put("INSERT INTO job_requests (job_id, inputs) VALUES (:id, :inputs)", {"id": job_id, "inputs": inputs_json})
 
 
 def find_by_key(tx: Tx, account_id: str, key: str) -> Row | None:
@@ -97,7 +97,7 @@ def advance(tx: Tx, job: Mapping[str, object], event: JobEvent, *, category: str
 
 def count_filled(tx: Tx, job_id: str) -> None:
     """One more expected output stands."""
-    tx.do("UPDATE jobs SET filled = filled + 1 WHERE id = :id", {"id": job_id})
+    tx.put("UPDATE jobs SET filled = filled + 1 WHERE id = :id", {"id": job_id})
 
 
 def request_cancel(tx: Tx, job_id: str) -> bool:
@@ -118,7 +118,7 @@ def is_cancel_requested(tx: Tx, job_id: str) -> bool:
 
 def seal(tx: Tx, job_id: str, *, content: str, digest: str) -> None:
     """Keep the manifest; a job has one."""
-    tx.do(
+    tx.put(
         "INSERT INTO manifests (job_id, content, hash, sealed_at) VALUES (:job, :content, :hash, :now)",
         {"job": job_id, "content": content, "hash": digest, "now": tx.now_us},
     )

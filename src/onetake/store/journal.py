@@ -30,19 +30,19 @@ def record(
         step: the step's name, if the event is about one.
         attempt_no: the attempt's number, if it is about one.
         data: facts for the reader; never prompts, addresses or credentials.
+
+    Raises:
+        ConstraintError: there is no such job.
     """
-    row = tx.one(
-        "UPDATE jobs SET journal_seq = journal_seq + 1, updated_at = :now WHERE id = :id RETURNING journal_seq",
+    tx.put(
+        "UPDATE jobs SET journal_seq = journal_seq + 1, updated_at = :now WHERE id = :id",
         {"id": job_id, "now": tx.now_us},
     )
-    if row is None:
-        raise LookupError(job_id)
-    tx.do(
-        "INSERT INTO journal (job_id, seq, at, actor, event, step, attempt_no, data)"
-        " VALUES (:job, :seq, :at, :actor, :event, :step, :no, :data)",
+    tx.put(
+        "INSERT INTO journal (job_id, seq, at, actor, event, step, attempt_no, data) VALUES (:job,"
+        " (SELECT journal_seq FROM jobs WHERE id = :job), :at, :actor, :event, :step, :no, :data)",
         {
             "job": job_id,
-            "seq": row["journal_seq"],
             "at": tx.now_us,
             "actor": actor,
             "event": event,

@@ -37,7 +37,7 @@ class Owner:
 
 def insert_quote(tx: Tx, quote_id: str, *, account_id: str, recipe_hash: str, request_hash: str) -> None:
     """A quote that is accepted as it is made."""
-    tx.do(
+    tx.put(
         "INSERT INTO quotes (id, account_id, recipe_hash, request_hash, created_at, accepted_at)"
         " VALUES (:id, :account, :recipe, :request, :now, :now)",
         {"id": quote_id, "account": account_id, "recipe": recipe_hash, "request": request_hash, "now": tx.now_us},
@@ -47,7 +47,7 @@ def insert_quote(tx: Tx, quote_id: str, *, account_id: str, recipe_hash: str, re
 def hold(tx: Tx, clock: Clock, line: Line, owner: Owner) -> str:
     """The id of a hold for the line's price; the line is written with it."""
     line_id, hold_id = new_id("qln", clock), new_id("hld", clock)
-    tx.do(
+    tx.put(
         "INSERT INTO quote_lines (id, quote_id, step_name, output_name, ordinal, credits_max, spend_micros_max,"
         " currency) VALUES (:id, :quote, :step, :output, :ordinal, :credits, :spend, :currency)",
         {
@@ -61,7 +61,7 @@ def hold(tx: Tx, clock: Clock, line: Line, owner: Owner) -> str:
             "currency": line.currency,
         },
     )
-    tx.do(
+    tx.put(
         "INSERT INTO holds (id, job_id, account_id, quote_line_id, amount, created_at)"
         " VALUES (:id, :job, :account, :line, :amount, :now)",
         {
@@ -94,7 +94,7 @@ def reserve(
     tx: Tx, clock: Clock, *, job_id: str, step_id: str, provider: str, currency: str, amount_micros: int, requests: int
 ) -> None:
     """Set aside what a step may cost at the provider at worst, permitted replacements included."""
-    tx.do(
+    tx.put(
         "INSERT INTO allowances (id, job_id, step_id, provider, currency, amount_micros, requests, created_at)"
         " VALUES (:id, :job, :step, :provider, :currency, :amount, :requests, :now)",
         {

@@ -7,7 +7,7 @@ from onetake.store.database import Tx
 
 def record(tx: Tx, provider_account: str, models: tuple[str, ...]) -> None:
     """Keep the list."""
-    tx.do(
+    tx.put(
         "INSERT INTO model_lists (provider_account, models, fetched_at) VALUES (:account, :models, :now)"
         " ON CONFLICT (provider_account) DO UPDATE SET models = excluded.models, fetched_at = excluded.fetched_at",
         {"account": provider_account, "models": json.dumps(models), "now": tx.now_us},
@@ -16,7 +16,7 @@ def record(tx: Tx, provider_account: str, models: tuple[str, ...]) -> None:
 
 def forget(tx: Tx, provider_account: str) -> None:
     """Ask again at the next need."""
-    tx.do("DELETE FROM model_lists WHERE provider_account = :account", {"account": provider_account})
+    tx.put("DELETE FROM model_lists WHERE provider_account = :account", {"account": provider_account})
 
 
 def find(tx: Tx, provider_account: str, *, age_us_max: int) -> tuple[str, ...] | None:

@@ -52,6 +52,8 @@ class PostgresConnection:
         self._site, self._clock, self._is_reader = site, clock, is_reader
         self._raw: Connection | None = None
         self._cursor: psycopg.RawCursor[tuple[Any, ...]]
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._put: list[tuple[str, list[object]]] = []
         self._now_us, self._is_shared = 0, False
         self._pause_s, self._again_s = 0.0, 0.0
         self._unreachable = ""
@@ -70,7 +72,9 @@ class PostgresConnection:
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         """Every row that the statement gives."""
         cursor = self._run(sql, params)
-        names = [column.name for column in cursor.description or ()]
+        names = self._names.get(sql)
+        if names is None:  # the driver makes an object of each column to tell its name
+            names = self._names[sql] = tuple(column.name for column in cursor.description or ())
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def one(self, sql: str, params: Mapping[str, object] | None = None) -> Row | None:
@@ -82,13 +86,27 @@ class PostgresConnection:
         """How many rows the statement changed."""
         return self._run(sql, params).rowcount
 
+    def put(self, sql: str, params: Mapping[str, object] | None = None) -> None:
+        """Send the statement with the next one that is answered."""
+        self._put.append(_numbered(sql, params))
+
     def _run(self, sql: str, params: Mapping[str, object] | None) -> "psycopg.RawCursor[tuple[Any, ...]]":
-        text, names = numbered(sql)
-        given = params or {}
         try:
-            return self._cursor.execute(text, [given[name] for name in names])
+            self._send(*_numbered(sql, params))
         except psycopg.IntegrityError as error:
-            raise ConstraintError(error.diag.message_primary or "a constraint") from error
+            raise _refused(error) from error
+        return self._cursor
+
+    def _send(self, text: str, values: list[object] | None, *, prepare: bool | None = None) -> None:
+        """Have the statement answered, after those that were put before it, in one round trip."""
+        if not self._put or self._raw is None:
+            self._cursor.execute(text, values, prepare=prepare)
+            return
+        put, self._put = self._put, []
+        with self._raw.pipeline():
+            for earlier, its_values in put:
+                self._cursor.execute(earlier, its_values)
+            self._cursor.execute(text, values, prepare=prepare)
 
     @contextlib.contextmanager
     def transaction(self, is_shared: bool) -> Iterator[Tx]:  # noqa: FBT001 - `lanes.Begin`
@@ -145,7 +163,10 @@ class PostgresConnection:
 
     def _commit(self) -> None:
         try:
-            self._cursor.execute("COMMIT", prepare=False)
+            self._send("COMMIT", None, prepare=False)
+        except psycopg.IntegrityError as error:
+            self._undo(error)
+            raise _refused(error) from error
         except psycopg.Error as error:
             is_lost = self._is_lost(error)
             self._undo(error)
@@ -165,6 +186,7 @@ class PostgresConnection:
 
     def _undo(self, error: BaseException) -> None:
         """Leave nothing of the transaction: roll it back, or drop the connection, which does the same."""
+        self._put.clear()
         if self._raw is not None and not self._is_lost(error):
             try:
                 self._cursor.execute("ROLLBACK", prepare=False)
@@ -184,6 +206,16 @@ class PostgresConnection:
         if self._raw is not None:
             self._raw.close()
             self._raw = None
+
+
+def _numbered(sql: str, params: Mapping[str, object] | None) -> tuple[str, list[object]]:
+    text, names = numbered(sql)
+    given = params or {}
+    return text, [given[name] for name in names]
+
+
+def _refused(error: psycopg.IntegrityError) -> ConstraintError:
+    return ConstraintError(error.diag.message_primary or "a constraint")
 
 
 class PostgresDatabase:

@@ -10,7 +10,7 @@ def record(tx: Tx, *, name: str, version: int, digest: str, content: str, source
     Raises:
         RecipeError: this name and version stand for other content.
     """
-    tx.do(
+    tx.put(
         "INSERT INTO recipes (name, version, hash, content, source, created_at)"
         " VALUES (:name, :version, :hash, :content, :source, :now) ON CONFLICT DO NOTHING",
         {"name": name, "version": version, "hash": digest, "content": content, "source": source, "now": tx.now_us},

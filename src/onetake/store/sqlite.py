@@ -73,6 +73,10 @@ class SqliteConnection:
         """Nothing: a writer has the whole file to itself."""
         return ""
 
+    def put(self, sql: str, params: Mapping[str, object] | None = None) -> None:
+        """Run a statement whose answer nobody needs."""
+        self._run(sql, params)
+
     def all(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         """Every row that the statement gives."""
         cursor = self._run(sql, params)

@@ -55,7 +55,7 @@ def insert(
     deadline_s: int,
 ) -> None:
     """A paid step that waits for what it needs."""
-    tx.do(
+    tx.put(
         "INSERT INTO steps (id, job_id, name, position, kind, state, waiting_for, provider, operation, model,"
         " deadline_s, created_at, updated_at) VALUES (:id, :job, :name, :position, 'generate', 'waiting', 'needs',"
         " :provider, :operation, :model, :deadline, :now, :now)",
@@ -78,11 +78,11 @@ def freeze(tx: Tx, step_id: str, *, meaning: str, request_hash: str) -> None:
 
     The meaning has digests where the body has addresses, so an address can be renewed and the order stays the same.
     """
-    tx.do(
+    tx.put(
         "INSERT INTO step_requests (step_id, meaning, frozen_at) VALUES (:id, :meaning, :now)",
         {"id": step_id, "meaning": meaning, "now": tx.now_us},
     )
-    tx.do(
+    tx.put(
         "UPDATE steps SET request_hash = :hash WHERE id = :id AND request_hash IS NULL",
         {"id": step_id, "hash": request_hash},
     )
@@ -113,7 +113,7 @@ def list_without_address(tx: Tx) -> list[Step]:
 
 def postpone(tx: Tx, step: Step, not_before: int) -> None:
     """Put off what the step waits for; it stays in its state."""
-    tx.do(
+    tx.put(
         "UPDATE steps SET not_before = :until, version = version + 1 WHERE id = :id AND version = :version",
         {"until": not_before, "id": step.id, "version": step.version},
     )

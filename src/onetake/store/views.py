@@ -40,9 +40,10 @@ def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
     """
     soon = tx.now_us + LONG_WAIT_US
     row = tx.one(
-        "SELECT 1 AS found FROM attempts a WHERE a.ended_at IS NULL AND (a.state = 'submitting' OR ("
-        " a.state IN ('processing', 'collecting') AND (a.not_before IS NULL OR a.not_before <= :soon)"
-        " AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open'))) LIMIT 1",
+        "SELECT 1 AS found FROM attempts WHERE state = 'submitting' UNION ALL"
+        " SELECT 1 AS found FROM attempts a WHERE a.state IN ('processing', 'collecting')"
+        " AND (a.not_before IS NULL OR a.not_before <= :soon)"
+        " AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open') LIMIT 1",
         {"soon": soon},
     )
     if row is not None:

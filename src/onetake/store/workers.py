@@ -5,7 +5,7 @@ from onetake.store.database import Tx
 
 def insert(tx: Tx, worker_id: str, name: str, *, lease_us: int) -> None:
     """Begin a lease."""
-    tx.do(
+    tx.put(
         "INSERT INTO workers (id, name, started_at, lease_until) VALUES (:id, :name, :now, :until)",
         {"id": worker_id, "name": name, "now": tx.now_us, "until": tx.now_us + lease_us},
     )
@@ -23,7 +23,7 @@ def renew(tx: Tx, worker_id: str, *, lease_us: int) -> bool:
 
 def stop(tx: Tx, worker_id: str) -> None:
     """End the lease now, so that others take over at once what is left."""
-    tx.do(
+    tx.put(
         "UPDATE workers SET stopped_at = :now, lease_until = :now WHERE id = :id AND stopped_at IS NULL",
         {"id": worker_id, "now": tx.now_us},
     )

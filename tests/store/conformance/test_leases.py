@@ -113,7 +113,7 @@ async def test_a_worker_that_stopped_has_no_lease(shop: Shop) -> None:
 
 
 async def held_by(shop: Shop, worker: str, *, limit: int = 99) -> list[str]:
-    return sorted(held.attempt_id for held in await shop.do(leases.lease_open, worker, limit=limit))
+    return sorted(await shop.do(leases.lease_open, worker, limit=limit))
 
 
 async def test_what_a_living_worker_holds_stays_with_it(shop: Shop) -> None:
@@ -134,7 +134,8 @@ async def test_what_a_dead_worker_held_is_taken_over_once(shop: Shop) -> None:
     shop.clock.advance(10)
     assert await shop.see(leases.is_any_orphan, "w2")
     (taken,) = await shop.do(leases.lease_open, "w2", limit=1)
-    assert (taken.attempt_id, taken.worker_id, taken.token) == (first.id, "w2", first.token + 1)
+    held = await shop.watched(first)
+    assert (taken, held.worker_id, held.token) == (first.id, "w2", first.token + 1)
     assert await held_by(shop, "w3") == [second.id]
     assert await held_by(shop, "w2") == await held_by(shop, "w3") == []
     assert not await shop.see(leases.is_any_orphan, "w2")
@@ -195,8 +196,6 @@ async def test_a_watched_attempt_says_all_that_a_poll_needs(shop: Shop) -> None:
     now = shop.clock.now_us()
     assert await shop.watched(attempt) == leases.Watched(
         attempt_id=attempt.id,
-        step_id=attempt.step_id,
-        job_id=attempt.job_id,
         state="processing",
         worker_id="w1",
         token=1,
@@ -205,7 +204,6 @@ async def test_a_watched_attempt_says_all_that_a_poll_needs(shop: Shop) -> None:
         slot="default",
         ref="task_1",
         locator=LOCATOR,
-        accepted_at=now,
         not_before=None,
         deadline_at=now + 60 * SECOND,
         is_queued=False,
@@ -234,18 +232,19 @@ async def test_an_attempt_without_a_ref_cannot_be_watched(shop: Shop) -> None:
     attempt = await shop.submitting(await shop.order())
     with pytest.raises(LookupError, match=attempt.id):
         await shop.watched(attempt)
-    assert await shop.see(leases.find_held, attempt.id, "w1") is None
+    assert await shop.see(leases.list_held, "w1", [attempt.id]) == []
+    assert await shop.see(leases.list_held, "w1", []) == []
 
 
 async def test_an_attempt_is_found_by_its_holder_until_it_ends(shop: Shop) -> None:
     await shop.worker()
     attempt = await shop.processing(await shop.order())
-    assert await shop.see(leases.find_held, attempt.id, "w1") == await shop.watched(attempt)
-    assert await shop.see(leases.find_held, attempt.id, "w2") is None
+    assert await shop.see(leases.list_held, "w1", [attempt.id]) == [await shop.watched(attempt)]
+    assert await shop.see(leases.list_held, "w2", [attempt.id]) == []
     collecting = await shop.do(shop.finish, attempt)
-    assert await shop.see(leases.find_held, attempt.id, "w1") == await shop.watched(attempt)
+    assert await shop.see(leases.list_held, "w1", [attempt.id]) == [await shop.watched(attempt)]
     await shop.do(shop.deliver, collecting)
-    assert await shop.see(leases.find_held, attempt.id, "w1") is None
+    assert await shop.see(leases.list_held, "w1", [attempt.id]) == []
 
 
 async def test_a_worker_knows_the_tokens_of_all_that_it_holds(shop: Shop) -> None:

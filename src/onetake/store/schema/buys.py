@@ -79,12 +79,19 @@ attempts = Table(
     # One owner while a request may be in the air, with an end that is known.
     CheckConstraint("state <> 'submitting' OR (worker_id IS NOT NULL AND lease_until IS NOT NULL)", name="submitting"),
     CheckConstraint(f"({words('state', sorted(s.FINAL_ATTEMPT))}) = (ended_at IS NOT NULL)", name="ended"),
+    # What each worker holds, oldest first; an unknown outcome waits for a person and is held by nobody.
     Index(
-        "ix_attempts_open",
-        "state",
+        "ix_attempts_waiting",
         "worker_id",
-        sqlite_where=text("ended_at IS NULL"),
-        postgresql_where=text("ended_at IS NULL"),
+        "created_at",
+        sqlite_where=text("state IN ('processing', 'collecting')"),
+        postgresql_where=text("state IN ('processing', 'collecting')"),
+    ),
+    Index(
+        "ix_attempts_submitting",
+        "lease_until",
+        sqlite_where=text("state = 'submitting'"),
+        postgresql_where=text("state = 'submitting'"),
     ),
     Index(None, "job_id"),
 )

@@ -95,7 +95,7 @@ jobs = Table(
     CheckConstraint("state <> 'complete' OR (filled = expected AND expected > 0)", name="complete"),
     CheckConstraint("filled BETWEEN 0 AND expected", name="filled"),
     CheckConstraint("length(key) BETWEEN 1 AND 1024", name="key"),
-    Index(None, "state", "updated_at"),
+    Index(None, "state", "created_at"),
     Index(None, "created_at"),
 )
 

@@ -53,7 +53,7 @@ _GUARDS = {
 }
 
 
-def upgrade() -> None:
+def upgrade() -> None:  # noqa: PLR0915 - one schema, table after table
     """Make everything."""
     op.create_table(
         "accounts",
@@ -171,7 +171,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("account_id", "key", name=op.f("uq_jobs_account_id_key")),
     )
     op.create_index(op.f("ix_jobs_created_at"), "jobs", ["created_at"], unique=False)
-    op.create_index(op.f("ix_jobs_state_updated_at"), "jobs", ["state", "updated_at"], unique=False)
+    op.create_index(op.f("ix_jobs_state_created_at"), "jobs", ["state", "created_at"], unique=False)
     op.create_table(
         "quote_lines",
         sa.Column("id", _TEXT, nullable=False),
@@ -392,12 +392,20 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_attempts_job_id"), "attempts", ["job_id"], unique=False)
     op.create_index(
-        "ix_attempts_open",
+        "ix_attempts_submitting",
         "attempts",
-        ["state", "worker_id"],
+        ["lease_until"],
         unique=False,
-        sqlite_where=sa.text("ended_at IS NULL"),
-        postgresql_where=sa.text("ended_at IS NULL"),
+        sqlite_where=sa.text("state = 'submitting'"),
+        postgresql_where=sa.text("state = 'submitting'"),
+    )
+    op.create_index(
+        "ix_attempts_waiting",
+        "attempts",
+        ["worker_id", "created_at"],
+        unique=False,
+        sqlite_where=sa.text("state IN ('processing', 'collecting')"),
+        postgresql_where=sa.text("state IN ('processing', 'collecting')"),
     )
     op.create_table(
         "expected_outputs",

@@ -1,0 +1,88 @@
+"""The benchmark's own code runs: small sizes, no figure is judged."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bench import Bench
+from benchmarks.harness.judge import judge, quantiles, wrongs
+from benchmarks.measuring import Result, Target, in_turns, result
+from benchmarks.picture import picture
+from benchmarks.rig import Place
+from benchmarks.rows import start, store, takeover
+from benchmarks.unguarded import unfenced
+from benchmarks.waiting import wait_with
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(folder=tmp_path, server_url=None, rounds=1, is_quick=True)
+
+
+def test_the_median_of_rounds_is_told_with_its_spread() -> None:
+    ours = iter([2.0, 9.0, 3.0])
+    rounds = in_turns(3, lambda: next(ours), lambda: 2.0)
+    found = result(rounds, row="1", what="a", baseline="b", unit="s", target=Target("<=", 1.5))
+    assert (found.low, found.ratio, found.high) == (1.0, 1.5, 4.5)
+    assert found.is_met
+    assert Result.from_json(json.loads(json.dumps(found.as_json()))) == found
+    assert "1.5, wanted &lt;= 1.5" in picture([found])
+
+
+@pytest.mark.e2e
+def test_the_store_is_measured_on_sqlite(bench: Bench) -> None:
+    found = list(store.measure(bench, "9"))
+    assert [(each.row, each.database) for each in found] == [("9a", "SQLite"), ("9b", "SQLite"), ("9c", "SQLite")]
+    assert all(each.ratio > 0 for each in found)
+
+
+@pytest.mark.e2e
+def test_a_crowd_is_taken_over(bench: Bench) -> None:
+    (found,) = takeover.measure(bench)
+    assert (found.row, len(found.rounds)) == ("5", 1)
+
+
+@pytest.mark.e2e
+def test_the_start_is_measured(bench: Bench) -> None:
+    (found,) = start.measure(bench)
+    assert found.ratio > 1
+
+
+@pytest.mark.e2e
+def test_waiting_steps_are_polled_without_a_write() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        waited = wait_with(Place(folder=Path(folder)), 50, interval_s=0.5, seconds=1.0)
+    assert waited.polls > 0
+    assert (waited.rows_added, waited.rows_written - waited.leases_written) == (0, 0)
+
+
+@pytest.mark.e2e
+def test_the_harness_runs_chains_under_faults_and_judges_them() -> None:
+    command = [sys.executable, "-m", "benchmarks.harness", "faults", "onetake", "--chains", "8", "--kills", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert (found["chains"], found["kills"], wrongs(found)) == (8, 1, 0)
+
+
+def test_a_judge_finds_what_was_paid_twice_and_what_was_lost() -> None:
+    job = {"stage": "image", "fault": None, "fails": False, "t": 1.0}
+    jobs = [{**job, "key": "a"}, {**job, "key": "a"}, {**job, "key": "b"}]
+    truth = {"jobs": jobs, "refused": [], "odd": []}
+    report = {"a": {"state": "done"}, "b": {"state": "failed"}, "c": {"state": "pending"}}
+    found = judge(truth, report)
+    assert (found["duplicates"], found["failed_wrong"], found["never_finished"], found["silent_chains"]) == (1, 1, 1, 2)
+    assert wrongs(found) == 5
+    assert quantiles([3.0, 1.0, 2.0])["p50"] == 2.0
+
+
+def test_guards_are_taken_out_of_a_statement() -> None:
+    assert unfenced("INSERT INTO journal (job_id) VALUES (:job)") is None
+    assert unfenced("UPDATE jobs SET journal_seq = journal_seq + 1") is None
+    guarded = "UPDATE attempts SET state = :to WHERE id = :id AND state = :from AND token = :token"
+    assert unfenced(guarded) == "UPDATE attempts SET state = :to WHERE id = :id"
