@@ -96,7 +96,7 @@ WORDS: Mapping[type[enum.StrEnum], Mapping[str, str]] = {
     s.CaseKind: {
         "unknown": "A request may have arrived and nobody can know.",
         "missing_task": "The provider keeps saying that it has no such task.",
-        "no_output": "The provider says finished and names no output.",
+        "no_output": "The provider says finished, and names no output or only addresses that storage refuses.",
         "output_rejected": "The same wrong file came twice.",
         "ref_conflict": "The provider's id is another attempt's, or the attempt has another id.",
         "orphan": "The provider tells of a task that nobody here ordered.",
@@ -105,6 +105,7 @@ WORDS: Mapping[type[enum.StrEnum], Mapping[str, str]] = {
     s.AlarmKind: {
         "deadline": "Not finished by the recipe's deadline. It is polled on.",
         "key_refused": "The provider refuses our key.",
+        "no_answer": "Several polls in a row got no answer that says anything. It is polled on.",
         "missing_task": "The provider said that it has no such task.",
         "unlisted_status": "The provider answers a status that its contract doesn't list.",
         "no_addresses": "The provider says finished and names no output.",
@@ -112,7 +113,9 @@ WORDS: Mapping[type[enum.StrEnum], Mapping[str, str]] = {
         "storage": "A file can't be stored or checked here: disk, permissions, decoder.",
         "model_refused": "The model isn't offered to our key; the step waits.",
         "model_list": "The provider doesn't say which models our key is offered; nothing is bought there.",
-        "repeats": "Too many sends in a row came to nothing; the step waits.",
+        "repeats": "Several sends in a row came to nothing. The step is sent again, or waits past the recipe's cap.",
+        "route_paused": "Several sends in a row on one route have an unknown outcome; it takes no more for a while.",
+        "broken": "Our own program fails over it; it is tried on.",
     },
     s.ErrorCategory: {
         "input": "What was ordered: the provider refused it as it is.",

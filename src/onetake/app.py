@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 
 from onetake import __version__
 from onetake.clock import Clock, SystemClock
-from onetake.config import Settings
+from onetake.config import Settings, is_private_host
 from onetake.engine.parts import Parts
 from onetake.media.blobs import FolderBlobs
 from onetake.media.decoder import Decoder
@@ -72,17 +72,9 @@ async def _download_rule(origins: Iterable[str]) -> AddressRule:
         parts = urllib.parse.urlsplit(origin)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         host = parts.hostname or ""
-        if not _is_private_name(host):
+        if not is_private_host(host):
             continue
         with contextlib.suppress(OSError):  # a name that doesn't resolve allows nothing
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             allowed |= {(str(ipaddress.ip_address(each[4][0])), port) for each in found}
     return AddressRule(allowed_private=frozenset(allowed))
-
-
-def _is_private_name(host: str) -> bool:
-    """Whether a host is an address or a local name, so that looking it up asks nobody outside."""
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return host == "localhost" or "." not in host

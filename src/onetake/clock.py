@@ -6,6 +6,7 @@ through `Clock.sleep`, so a simulation can replace the event loop's time and a t
 """
 
 import asyncio
+import math
 import random
 import secrets
 import time
@@ -85,8 +86,8 @@ class ManualClock:
         self._now_us += round(seconds * 1e6)
 
     async def sleep(self, seconds: float) -> None:
-        """Move forward and let others run."""
-        self.advance(seconds)
+        """Move forward and let others run; rounded up, so that no wait is over before its moment."""
+        self._now_us += max(0, math.ceil(seconds * 1e6))
         await asyncio.sleep(0)
 
     def uniform(self, low: float, high: float) -> float:

@@ -3,6 +3,7 @@
 Every field here has its line in docs/reference/settings.md; a test finds the one that hasn't.
 """
 
+import ipaddress
 import os
 import re
 from pathlib import Path
@@ -18,9 +19,19 @@ _PREFIX = "ONETAKE_"
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://")
 _FILE = re.compile(r"file:(?://(?=/))?(?P<path>.+)")
-_ORIGIN = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^/?#@\s:\[\]]+)(:(?P<port>[0-9]{1,5}))?")
+_ORIGIN = re.compile(r"https?://(?P<host>\[[0-9A-Fa-f:.]+\]|[^/?#@\s:\[\]]+)(:(?P<port>[0-9]{1,5}))?")
 _HEADER = re.compile(r"[\x20-\x7e]*")
 _LINE = r"^[^\x00-\x1f\x7f]+$"
+_LOCAL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")  # a leading digit could be an address spelt as one number
+
+
+def is_private_host(host: str) -> bool:
+    """Whether a host is a private address or a local name: it is looked up and reached within one's network."""
+    try:
+        address = ipaddress.ip_address(host)
+        return not (getattr(address, "ipv4_mapped", None) or address).is_global
+    except ValueError:
+        return _LOCAL_NAME.fullmatch(host) is not None
 
 
 class ProviderSettings(BaseModel):
@@ -28,11 +39,22 @@ class ProviderSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    base_url: str = Field(default="", description="Where the provider answers: an origin without path.")
+    base_url: str = Field(
+        default="",
+        description="Where the provider answers: an origin without path; `http` only within your own network.",
+    )
     api_key: SecretStr = Field(default=SecretStr(""), description="Our key. Never shown, never logged.")
     submit_timeout_s: float = Field(default=120.0, gt=0, le=3600, description="Longest a paid POST may take in all.")
     poll_first_s: float = Field(default=5.0, ge=0, le=3600, description="From acceptance to the first poll.")
     poll_interval_s: float = Field(default=5.0, gt=0, le=3600, description="Between polls that are answered.")
+    in_flight_max: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most tasks of this provider account being asked for or made, all workers together.",
+    )
+    sends_per_minute: int | None = Field(
+        default=None, ge=1, le=60_000, description="Most paid POSTs in any minute, all workers together."
+    )
 
     @field_validator("base_url")
     @classmethod
@@ -40,6 +62,8 @@ class ProviderSettings(BaseModel):
         match = _ORIGIN.fullmatch(value.rstrip("/"))
         if value and (match is None or int(match["port"] or 0) > 65535):
             raise ValueError("must be an origin such as https://reapi.ai, without path, query or password")
+        if match is not None and value.startswith("http:") and not is_private_host(match["host"].strip("[]")):
+            raise ValueError("must begin with https://, as our key would go over a public network for all to read")
         return value.rstrip("/")
 
     @field_validator("api_key")
@@ -61,6 +85,18 @@ class WorkerSettings(BaseModel):
     lease_s: float = Field(default=30.0, ge=1, le=3600, description="How long a silent worker keeps what it holds.")
     grace_s: float = Field(
         default=30.0, ge=0, le=3600, description="How long a stopping worker waits for POSTs in the air."
+    )
+
+
+class AccountSettings(BaseModel):
+    """What each account may do."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    in_flight_max: int | None = Field(
+        default=None,
+        ge=1,
+        description="Most tasks of one account being asked for or made, so that others get their turn.",
     )
 
 
@@ -90,6 +126,7 @@ class Settings(BaseSettings):
     providers: dict[str, ProviderSettings] = Field(default_factory=dict, description="Provider accounts, by name.")
     postgres: PostgresSettings = Field(default_factory=PostgresSettings, description="How PostgreSQL is spoken to.")
     worker: WorkerSettings = Field(default_factory=WorkerSettings, description="How a worker works.")
+    account: AccountSettings = Field(default_factory=AccountSettings, description="What each account may do.")
     person: str = Field(
         default="owner", min_length=1, max_length=100, pattern=_LINE, description="Who acts, in the journal."
     )

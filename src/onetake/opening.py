@@ -40,13 +40,15 @@ def file_path(settings: Settings, digest: str) -> Path:
 
 
 def with_paths(job: Row, settings: Settings) -> Row:
-    """The job, each file with its `path`; None while an output is missing."""
-    outputs = [
-        {**output, "path": str(file_path(settings, output["digest"])) if output["digest"] else None}
-        for output in job["outputs"]
-    ]
-    rejected = [{**file, "path": str(file_path(settings, file["digest"]))} for file in job["rejected_files"]]
+    """The job, each file with its `path`, None while an output is missing, and whether it `is_gone` from there."""
+    outputs = [_with_path(output, settings) for output in job["outputs"]]
+    rejected = [_with_path(file, settings) for file in job["rejected_files"]]
     return {**job, "outputs": outputs, "rejected_files": rejected}
+
+
+def _with_path(file: Row, settings: Settings) -> Row:
+    path = file_path(settings, file["digest"]) if file["digest"] else None
+    return {**file, "path": None if path is None else str(path), "is_gone": path is not None and not path.is_file()}
 
 
 def database_site(settings: Settings) -> Site:

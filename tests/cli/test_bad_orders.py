@@ -58,6 +58,7 @@ model = "gemini-3.1-flash-image-preview"
 
 [steps.request]
 model = { ref = "step.model" }
+prompt = "numbers"
 n = { ref = "inputs.seconds" }
 
 [[steps.outputs]]
@@ -87,10 +88,36 @@ RECIPES: dict[str, tuple[bytes, str]] = {
         "`inputs.prompt.char_max` isn't a key here",
     ),
     "a wrong value": (SHIPPED.replace("version = 1", "version = 'one'").encode(), "`recipe.version` must be a whole"),
-    "a stranger's provider": (SHIPPED.replace('"reapi"', '"acme"').encode(), "no provider 'acme'; known: reapi"),
+    "a stranger's provider": (
+        SHIPPED.replace('"reapi"', '"acme"').encode(),
+        '`steps[0].provider` = "acme" is no provider; known: reapi',
+    ),
     "an unknown operation": (
         SHIPPED.replace('operation = "image"', 'operation = "paint"').encode(),
-        "no operation 'paint'",
+        '`steps[0].operation` = "paint" is no operation of reapi; its contract lists: image, video',
+    ),
+    "a misspelt field": (
+        SHIPPED.replace("duration = 5", "durration = 5").encode(),
+        "`steps[1].request.durration` isn't a field of reapi video (did you mean `duration`?)",
+    ),
+    "a missing field": (
+        SHIPPED.replace('prompt = { ref = "inputs.prompt" }', "seed = 1").encode(),
+        "`steps[0].request.prompt` is missing: reapi image wants it in every request",
+    ),
+    "a price beyond exact numbers": (
+        (
+            SHIPPED + "\n[steps.price]\nspend_micros_max = 9007199254740991\ncurrency = 'USD'\n"
+            "[steps.replacement]\nreasons = ['provider_failed']"
+        ).encode(),
+        "`steps` cost more than 9007199254740991 in all, by `price.spend_micros_max`",
+    ),
+    "too many outputs": (
+        (SHIPPED + "".join(f"\n[[steps.outputs]]\nname = 'x{n}'\nkind = 'image'" for n in range(99))).encode(),
+        "`steps` have 101 outputs in all; at most 100",
+    ),
+    "a count beyond any database": (
+        SHIPPED.replace("deadline_s = 1800", "deadline_s = 2147483648").encode(),
+        "`steps[1].deadline_s` must be a whole number from 1 to 2147483647",
     ),
 }
 
@@ -177,3 +204,15 @@ def test_a_refused_line_names_what_differs(shell: Shell) -> None:
         "  /inputs/prompt differs (7 characters, was 16)",
         "  /inputs/ratio differs (3 characters, was 4)",
     ]
+
+
+def test_what_a_check_cant_know_is_said_in_words(shell: Shell) -> None:
+    (shell.folder / "seed.toml").write_text(SHIPPED.replace("\nn = 1", "\nseed = 1"))
+    ran = shell.run("recipe", "check", "seed.toml")
+    assert ran.code == 0
+    assert "  not checked: step image: reapi's contract doesn't know `seed`; sent as written" in ran.lines
+    assert (
+        "  not checked: step video: whether wan3.0-video takes these fields and their values only reapi knows"
+        in ran.lines
+    )
+    assert "sound" not in ran.out

@@ -52,7 +52,7 @@ def test_lists_sheets_and_journals(shell: Shell) -> None:
 def test_what_people_do(shell: Shell) -> None:
     job = shell.order("a job to cancel")
     resumed, cancelled = shell.json("jobs", "resume", job), shell.json("jobs", "cancel", job)
-    assert (resumed, cancelled) == ({"polls": 0, "steps": 0}, {"state": "cancelled"})
+    assert (resumed, cancelled) == ({"polls": 0, "files": 0, "steps": 0}, {"state": "cancelled"})
     same_members([resumed, cancelled], documented("jobs resume, jobs cancel, attach")[:2])
     for again in shell.run_all([("jobs", "resume", job), ("jobs", "cancel", job)]):
         again.refused(2, "is cancelled")

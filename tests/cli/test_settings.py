@@ -11,6 +11,7 @@ REFUSED = {
     ("ONETAKE_WORKER", "s3cret"): "can't be set as a whole",
     (f"{REAPI}BASE_URL", "https://reapi.ai/api/v1"): "must be an origin such as https://reapi.ai, without path",
     (f"{REAPI}BASE_URL", "http://user:s3cret@host"): "must be an origin",
+    (f"{REAPI}BASE_URL", "http://s3cret.example"): "must begin with https://",
     (f"{REAPI}API_KEY", "s3cret\nX-Other: 1"): "must be one line of ASCII",
     ("ONETAKE_PROVIDERS__ACME__API_KEY", "s3cret"): "names no provider: known are reapi",
     ("ONETAKE_DATABASE_URL", "mysql://user:s3cret@host/name"): "must be sqlite:///PATH or postgresql://",

@@ -15,6 +15,7 @@ from tests.cli.shell import Shell
 from tests.engine.recipes import still
 from tests.engine.rig import Rig, rigged
 
+TICKS_Y = "132"
 SVG = "{http://www.w3.org/2000/svg}"
 PROMPT = 'A <night> train & its "lights"'
 TWO_TRIES = "[steps.repeats]\ncount_max = 2"
@@ -72,7 +73,10 @@ async def test_a_real_life_is_drawn(
         titles = [title.text or "" for mark in root.iter(f"{SVG}g") for title in mark.iter(f"{SVG}title")]
         assert len(titles) == len(lines)
         assert all(any(title.startswith(sentence(line)) for title in titles) for line in lines)
-        assert words <= {text.text for text in root.iter(f"{SVG}text")}
+        texts = [text.text or "" for text in root.iter(f"{SVG}text")]
+        refs = [line["data"]["ref"] for line in lines if line["data"].get("source") == "attach"]
+        assert words <= {text.removesuffix(f" {ref}") for text in texts for ref in refs or [""]}
+        assert all(f"attached {ref}" in texts for ref in refs)
         assert tones <= {shape.get("class") for shape in root.iter(f"{SVG}rect")}
         assert drawn == picture(view, lines)
         assert_quiet(drawn, rig)
@@ -96,6 +100,15 @@ async def test_a_night_is_folded_and_a_strange_id_does_no_harm(tmp_path: Path) -
         assert "of waiting, folded</text>" in drawn
         assert "<script" not in drawn
         ET.fromstring(drawn)  # noqa: S314 - our own
+
+
+async def test_moments_within_a_millisecond_get_one_label(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await happy(rig)
+        lines, view = await rig.journal(job), await rig.view(job)
+        close = [{**line, "at": lines[0]["at"] + place * 20} for place, line in enumerate(lines)]
+        root = ET.fromstring(picture(view, close))  # noqa: S314 - our own
+        assert [text.text for text in root.iter(f"{SVG}text") if text.get("y") == TICKS_Y] == ["0 ms"]
 
 
 def spread_out(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

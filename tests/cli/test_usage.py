@@ -9,7 +9,7 @@ from tests.cli.shell import PROGRAM, Ran, Shell
 NO_ROOM = "onetake: The output can't be written (No space left on device).\n"
 
 WRONG = (
-    (("jobs", "crate"), "Did you mean 'create'?"),
+    (("jobs", "crate"), "(did you mean 'create'?)."),
     (("jobs", "create", "-i", "prompt=a"), "--recipe"),
     (("jobs", "list", "--status", "done"), "submission_unknown"),
     (("attach", "a", "b", "c"), "c"),
@@ -36,9 +36,14 @@ def test_the_version(shell: Shell) -> None:
 
 
 def test_wrong_use_is_2_and_says_what_is_wrong(shell: Shell) -> None:
-    for ran, (_, word) in zip(shell.run_all([arguments for arguments, _ in WRONG[:2]]), WRONG[:2], strict=True):
+    commands = (("jobs",), ("jobs", "create"), ("jobs", "list"), ("attach",))
+    told = shell.run_all([arguments for arguments, _ in WRONG])
+    for ran, (_, word), ran_of in zip(told, WRONG, commands, strict=True):
         assert (ran.code, ran.out) == (2, "")
-        assert word in ran.err
+        sentence, help_line = ran.err.splitlines()
+        assert sentence.startswith("onetake: ")
+        assert word in sentence
+        assert help_line == f"  see `onetake {' '.join(ran_of)} --help`"
 
 
 def test_with_json_wrong_use_is_an_object_too(shell: Shell) -> None:

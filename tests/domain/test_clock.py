@@ -53,6 +53,14 @@ async def test_a_manual_clock_moves_only_when_told_to() -> None:
     assert clock.now_us() == 3_500_000
 
 
+@pytest.mark.parametrize("seconds", [1e-7, 0.1 + 0.2, 1 / 3, 2.0000004])
+async def test_no_wait_on_a_manual_clock_is_over_before_its_moment(seconds: float) -> None:
+    clock = ManualClock()
+    before_us = clock.now_us()
+    await clock.sleep(seconds)
+    assert 0 <= clock.now_us() - before_us - seconds * 1e6 < 1.001
+
+
 async def test_sleeping_on_a_manual_clock_lets_others_run() -> None:
     ran = asyncio.Event()
     other = asyncio.get_running_loop().call_soon(ran.set)

@@ -1,5 +1,6 @@
 """C117, C121 and C124 at the door: what a job brings is taken exactly or refused whole, and its key follows from it."""
 
+import hashlib
 import re
 from decimal import Decimal
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from onetake.domain.canonical import parse, to_wire_json
 from onetake.domain.errors import BadValueError
-from onetake.domain.inputs import derive_key, resolve_inputs, validate_key
+from onetake.domain.inputs import derive_key, resolve_inputs, told_inputs, validate_key
 from onetake.domain.recipe import Recipe
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.request import job_request_hash
@@ -209,6 +210,7 @@ def test_a_raw_key_is_taken_as_it_is(key: str) -> None:
         ("a\nb", "holds U+000A at character 2; a key is one line of writable text"),
         ("\0", "holds U+0000 at character 1; a key is one line of writable text"),
         ("a\ud83d", "holds U+D83D at character 2; a key is one line of writable text"),
+        ("job_01m8qm562977sw7smk251n3n07", "looks like a job's id, and jobs are found by either: choose another"),
         ("a\u2028", "holds U+2028 at character 2; a key is one line of writable text"),
     ],
 )
@@ -216,3 +218,10 @@ def test_a_bad_raw_key_is_refused(key: object, reason: str) -> None:
     with pytest.raises(BadValueError) as caught:
         validate_key(key)
     assert caught.value.fields == {"/key": reason}
+
+
+def test_a_text_is_told_by_its_length_and_digest_and_all_else_as_it_is() -> None:
+    content = {"inputs": {"words": {"type": "text"}, "cut": {"type": "choice"}, "part": {"type": "number"}}}
+    told = told_inputs(content, {"words": "a fox", "cut": 5, "part": Decimal("0.5")})
+    assert told["words"] == {"chars": 5, "sha256": hashlib.sha256(b"a fox").hexdigest()}
+    assert (told["cut"], told["part"]) == (5, 0.5)

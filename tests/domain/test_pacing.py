@@ -11,7 +11,13 @@ from onetake.domain.pacing import (
     JITTER,
     POLL_BACKOFF_S_MAX,
     RETRY_AFTER_S_MAX,
+    ROUTE_PAUSE_S,
+    ROUTE_PAUSE_S_MAX,
+    ROUTE_UNKNOWNS_MAX,
+    RoutePace,
+    after_unknown,
     backoff_s,
+    next_send_at,
     poll_delay_s,
     retry_after_s,
 )
@@ -90,3 +96,58 @@ def test_backoff_doubles_up_to_its_cap(failures: int, ceiling_s: float) -> None:
 def test_nothing_comes_back_before_it_was_asked_to(failures: int, chance: float, asked_s: float) -> None:
     wait_s = backoff_s(failures, base_s=2, cap_s=300, chance=chance, retry_after_s=asked_s)
     assert asked_s <= wait_s <= max(300, asked_s * (1 + JITTER))
+
+
+# --- the breaker of a route
+
+SECOND_US = 1_000_000
+
+
+def test_c007_a_route_takes_so_many_unknown_outcomes_and_then_none() -> None:
+    pace = RoutePace()
+    for number in range(1, ROUTE_UNKNOWNS_MAX):
+        pace = after_unknown(pace, sent_at=number, now_us=number)
+        assert pace == RoutePace(unknowns=number)
+    now_us = 7 * SECOND_US
+    pace = after_unknown(pace, sent_at=6 * SECOND_US, now_us=now_us)
+    assert pace == RoutePace(
+        unknowns=ROUTE_UNKNOWNS_MAX, pause_s=ROUTE_PAUSE_S, paused_until=now_us + ROUTE_PAUSE_S * SECOND_US
+    )
+
+
+def test_c007_each_lost_probe_doubles_the_pause_up_to_a_cap() -> None:
+    pace, now_us, pauses = RoutePace(unknowns=ROUTE_UNKNOWNS_MAX - 1), 0, []
+    for _ in range(8):
+        pace = after_unknown(pace, sent_at=now_us, now_us=now_us + SECOND_US)
+        assert pace.paused_until == now_us + SECOND_US + pace.pause_s * SECOND_US
+        now_us = pace.paused_until
+        pauses.append(pace.pause_s)
+    assert pauses == [60, 120, 240, 480, *[ROUTE_PAUSE_S_MAX] * 4]
+
+
+def test_c007_what_was_in_the_air_when_the_pause_began_does_not_make_it_longer() -> None:
+    pace = after_unknown(RoutePace(unknowns=ROUTE_UNKNOWNS_MAX - 1), sent_at=0, now_us=SECOND_US)
+    later = after_unknown(pace, sent_at=0, now_us=2 * SECOND_US)
+    assert (later.paused_until, later.unknowns) == (pace.paused_until, pace.unknowns + 1)
+
+
+@given(some.integers(1, 200), some.lists(some.integers(0, 20 * SECOND_US), min_size=1, max_size=60))
+def test_any_minute_holds_at_most_the_rate(per_minute: int, pauses: list[int]) -> None:
+    now_us, next_at, sent = 0, 0, []
+    for pause_us in pauses:
+        now_us += pause_us
+        while (after := next_send_at(next_at, now_us=now_us, per_minute=per_minute)) is not None:
+            sent.append(now_us)
+            next_at = after
+    assert sent
+    assert max(sum(first <= each < first + 60 * SECOND_US for each in sent) for first in sent) <= per_minute
+
+
+def test_a_steady_sender_gets_almost_the_whole_rate() -> None:
+    next_at, count = 0, 0
+    for half_s in range(20 * 60):
+        after = next_send_at(next_at, now_us=half_s * SECOND_US // 2, per_minute=600)
+        while after is not None:
+            next_at, count = after, count + 1
+            after = next_send_at(next_at, now_us=half_s * SECOND_US // 2, per_minute=600)
+    assert 5800 < count <= 6000

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from onetake.domain.projection import StepView, shown, state_of, status_of, status_of_step
+from onetake.domain.projection import StepView, job_words, shown, state_of, status_of, status_of_step
 from onetake.domain.states import AttemptState, JobState, JobStatus, StepState, WaitReason
 from tests.domain.recipes import shipped
 
@@ -145,3 +145,10 @@ def test_while_the_gate_is_shut_the_last_step_that_is_complete_is_shown() -> Non
     done = step("a", StepState.COMPLETE)
     assert state_of(JobState.OPEN, [done, replace(done, name="b"), waiting("c")]) == "b_complete"
     assert status_of(JobState.OPEN, [done, waiting("c")]) is JobStatus.PREPARING
+
+
+def test_every_word_that_a_chain_can_show_is_known_beforehand() -> None:
+    words = job_words(["image", "video"])
+    assert len(words) == len(set(words))
+    assert {"preparing", "image_ready", "video_submit_unknown", "video_collecting", "complete", "cancelled"} <= {*words}
+    assert not {"open", "image_active", "image_delivered"}.intersection(words)

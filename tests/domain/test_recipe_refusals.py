@@ -211,6 +211,35 @@ def test_text_that_is_no_toml_is_refused_by_line(text: str | bytes, words: str) 
     assert words in caught.value.sentence
 
 
+def _priced(count: int, price: str) -> str:
+    """A recipe of one step with so many outputs at that price."""
+    head = '[recipe]\nname = "many"\nversion = 1\ntitle = "Many"\nkey = ["words"]\n'
+    head += '[inputs.words]\ntype = "text"\nchars_max = 9\n'
+    outputs = "".join(f'[[steps.outputs]]\nname = "still{number}"\nkind = "image"\n' for number in range(count))
+    return (
+        f'{head}[[steps]]\nname = "draw"\nprovider = "reapi"\noperation = "image"\nmodel = "m"\n'
+        f'[steps.request]\nprompt = {{ ref = "inputs.words" }}\n{price}{outputs}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "price", "words"),
+    [
+        (101, "", "have 101 outputs in all; at most 100"),
+        (2, f"[steps.price]\ncredits = {2**53 - 1}\nspend_micros_max = 1\ncurrency = 'USD'\n", "by `price.credits`"),
+        (
+            2,
+            f"[steps.price]\ncredits = 1\nspend_micros_max = {2**53 - 1}\ncurrency = 'USD'\n",
+            "by `price.spend_micros_max`",
+        ),
+    ],
+)
+def test_more_than_a_job_can_hold_is_refused(count: int, price: str, words: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe(_priced(count, price), "mine.toml")
+    assert words in caught.value.sentence
+
+
 def test_the_place_is_also_told_as_a_json_pointer() -> None:
     with pytest.raises(RecipeError) as caught:
         parse_recipe(FULL.replace('"inputs.strength"', '"inputs.x"'), "mine.toml")

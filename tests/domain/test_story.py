@@ -87,6 +87,10 @@ LINES: dict[str, tuple[dict[str, Any], str]] = {
         {"code": "gpu", "charged": "no"},
         "Step image: the provider says attempt 2 failed (gpu). It doesn't bill for it.",
     ),
+    "step.filled": (
+        {"files": [{"digest": "ab" * 32, "size_bytes": 12}], "filled": 1},
+        "Step image: fetched, decoded, measured and stored: abababababab (12 bytes).",
+    ),
     "attempt.delivered": (
         {"files": [{"digest": "ab" * 32, "size_bytes": 1234567}], "filled": 1},
         "Step image: fetched, decoded, measured and stored: abababababab (1,234,567 bytes).",
@@ -154,8 +158,11 @@ def test_each_event_is_a_sentence(event: str) -> None:
         ("attempt.failed", {"code": "c", "charged": "yes"}, "It bills for it."),
         ("attempt.failed", {"code": "c", "charged": "unknown"}, "Whether it bills is unknown."),
         ("attempt.delivered", {"files": [], "filled": 0}, "stored: nothing."),
+        ("attempt.delivered", {"files": [], "filled": 2}, "stored: all that was ordered stands already."),
         ("step.parked", {"waiting_for": "address", "why": "w"}, "Step image waits: w."),
         ("job.resumed", {"polls": 2, "steps": 1}, "2 saved ids polled now, 1 step released."),
+        ("job.resumed", {"polls": 1, "files": 1, "steps": 0}, "now, 1 file fetched from a fresh address, 0 steps"),
+        ("job.resumed", {"polls": 1, "files": 3, "steps": 0}, "now, 3 files fetched from fresh addresses, 0 steps"),
         ("step.failed", {"code": "c", "charged": "unknown"}, "what was held for it stays held."),
     ],
 )
@@ -175,3 +182,11 @@ def test_an_event_of_a_newer_version_is_named_as_it_stands() -> None:
 def test_a_life_is_told_in_order_with_its_times() -> None:
     lines = [{**line(event, LINES[event][0]), "at": place} for place, event in enumerate(EVENTS)]
     assert tell(lines) == [(place, LINES[event][1]) for place, event in enumerate(EVENTS)]
+
+
+def test_one_output_is_one() -> None:
+    line = {"seq": 1, "at": 1, "actor": "a", "step": "", "attempt_no": None}
+    created = {**line, "event": "job.created", "data": {"recipe": "a 1", "expected": 1, "held": 0}}
+    ended = {**line, "event": "job.complete", "data": {"filled": 1, "expected": 1}}
+    assert sentence(created) == "Ordered by recipe a 1: 1 output is expected."
+    assert sentence(ended) == "The job is complete: 1 of 1 output stands."

@@ -63,15 +63,17 @@ def test_every_line_is_a_command_or_comes_from_the_journal_or_the_bill(played: P
 def test_it_tells_of_a_lost_answer_a_killed_worker_and_one_purchase_each(played: Played) -> None:
     story = "\n".join(played.lines)
     scenes = (
-        r"\$ onetake worker &\n",
+        r"\$ onetake worker &  # process (\d+), the first worker\n",
         r"the-night-train: Step image: nobody knows whether the provider took attempt 1 .*It is not sent again",
-        r"\$ kill -9 \d+\n",
+        r"\$ kill -9 \1  # the first worker dies here",
+        r"\$ curl \S+/_bill  # what the provider was paid for so far\n",
         r"  bill    \| the-night-train: image bought once, 0\.04 USD \((task_\w+)\)\n\n",
-        r"\$ onetake attach the-night-train \1\n\$ onetake worker &\n",
-        r"the-night-train: Step image: owner found the id \1, and the provider knows it",
+        r"\$ onetake attach the-night-train \2  # the id was found on the provider's bill, by a person\n",
+        r"\$ onetake worker &  # process \d+, a second worker",
+        r"the-night-train: Step image: owner found the id \2, and the provider knows it",
         r"the-night-train: The job is complete: 2 of 2 outputs stand",
         r"  bill    \| the-lighthouse: video bought once, 0\.50 USD",
-        r"  bill    \| the-night-train: image bought once, 0\.04 USD \(\1\)\n",
+        r"  bill    \| the-night-train: image bought once, 0\.04 USD \(\2\)\n",
         r"  bill    \| the-night-train: video bought once, 0\.50 USD",
     )
     assert re.search(r"[\s\S]*?".join(scenes), story)

@@ -55,7 +55,7 @@ async def _attach_what_arrived(rig: Rig) -> None:
         tasks = {task["prompt"]: task["id"] for task in rig.bought()}
         for step, prompt in zip(view["steps"], _texts(number), strict=True):
             if view["state"] == f"{step['name']}_submit_unknown" and prompt in tasks:
-                await people.attach(rig.parts, view["id"], tasks[prompt])
+                await people.attach(rig.parts, view["id"], tasks[prompt], is_sure=True)
     await rig.work()
 
 

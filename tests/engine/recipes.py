@@ -20,20 +20,25 @@ def apart(*, partial: str = "failed") -> str:
     return _head("apart", "day", "night", partial=partial) + _draw("day", "day") + _draw("night", "night")
 
 
-def clip_of(output: str) -> str:
-    """A further step, `move`, that is handed an output of `draw`."""
+def clip_beside() -> str:
+    """Two stills that need nothing of each other, `day` and `night`, and a clip, `move`, of the first."""
+    return apart() + clip_of("still", step="day")
+
+
+def clip_of(output: str, *, step: str = "draw") -> str:
+    """A further step, `move`, that is handed an output of `draw`, or of another step."""
     return f"""
 [[steps]]
 name = "move"
 provider = "reapi"
 operation = "video"
 model = "wan3.0-video"
-needs = ["draw"]
+needs = ["{step}"]
 
 [steps.request]
 model = {{ ref = "step.model" }}
 prompt = "slow push-in"
-image_with_roles = [{{ url = {{ ref = "steps.draw.outputs.{output}" }}, role = "first_frame" }}]
+image_with_roles = [{{ url = {{ ref = "steps.{step}.outputs.{output}" }}, role = "first_frame" }}]
 size = "16:9"
 resolution = "720p"
 duration = 1

@@ -54,14 +54,6 @@ async def test_c002_c004_an_answer_that_proves_nothing_is_unknown(tmp_path: Path
         assert rig.bill["totals"]["posts"] == 1
 
 
-async def test_c007_fifteen_gateway_pages_are_fifteen_unknowns(tmp_path: Path) -> None:
-    async with rigged(tmp_path, SandboxOptions(tiny=True, rates={"accept_gateway_html": 1.0})) as rig:
-        jobs = [await rig.order(still(), prompt=f"{PROMPT} {number}") for number in range(15)]
-        await rig.work()
-        assert {await rig.state(job) for job in jobs} == {"draw_submit_unknown"}
-        assert rig.bill["totals"]["posts"] == len(rig.bought()) == 15
-
-
 async def test_c002_a_send_that_never_left_is_repeated_within_bounds(tmp_path: Path) -> None:
     async with rigged(tmp_path) as rig:
         job = await rig.order(still(THREE_TRIES), prompt=PROMPT)

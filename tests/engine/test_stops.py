@@ -9,6 +9,7 @@ import pytest
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.engine.intake import accept, prepare
 from onetake.engine.worker import Worker
+from onetake.providers.transport import LAST_WORDS_S
 from onetake.sandbox import SandboxOptions
 from tests.engine.recipes import still
 from tests.engine.rig import Rig, rigged
@@ -17,11 +18,14 @@ from tests.fakes.transports import NoticedTransport
 PROMPT = "A bicycle against a yellow wall"
 
 
-@pytest.mark.parametrize(("grace_s", "state"), [(30, "draw_processing"), (0, "draw_submit_unknown")])
+@pytest.mark.parametrize(
+    ("answer_s", "grace_s", "state"),
+    [(0.4, 30, "draw_processing"), (LAST_WORDS_S + 2, 0, "draw_submit_unknown")],
+)
 async def test_c069_a_post_in_the_air_lands_in_the_grace_period_or_is_named_unknown(
-    tmp_path: Path, grace_s: float, state: str
+    tmp_path: Path, answer_s: float, grace_s: float, state: str
 ) -> None:
-    async with rigged(tmp_path, SandboxOptions(tiny=True, slow_s=0.4), grace_s=grace_s, concurrency=1) as rig:
+    async with rigged(tmp_path, SandboxOptions(tiny=True, slow_s=answer_s), grace_s=grace_s, concurrency=1) as rig:
         rig.sandbox.script("accept_slow")
         job = await rig.order(still(), prompt=PROMPT)
         waiting = await rig.order(still(), prompt="Another, which waits for the only slot")

@@ -107,7 +107,7 @@ async def _attach(world: "World", job_id: str, step: str, ref: str) -> bool:
     done: list[object] = []
 
     async def attach(parts: Any) -> None:  # noqa: ANN401 - the parts of the engine under test
-        done.append(await world.engine.attach(parts, job_id, ref, step_name=step))
+        done.append(await world.engine.attach(parts, job_id, ref, step_name=step, is_sure=True))
 
     await _ran(world, "person", attach)
     return bool(done)

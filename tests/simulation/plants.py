@@ -38,7 +38,6 @@ PLANTS = (
         engine/submitter.py
              outcome = outcome_of(adapter.contract, result, now_s=clock.now_us() / 1e6)
         +    await clock.sleep(30)
-             while True:
         """,
     ),
     Plant(
@@ -126,7 +125,7 @@ PLANTS = (
         -from onetake.engine.settling import Checked, deliver, fill, open_case
         +from onetake.engine.settling import Checked, deliver, fill, open_case, open_gates
         ...
-             fill(turn, attempt, checked)
+             filled = fill(turn, attempt, checked)
         +    open_gates(turn, turn.recipe_of(attempt.job_id), attempt.job_id)
         """,
         theme="files",
@@ -148,7 +147,7 @@ PLANTS = (
         "an id is attached without a look at it",
         """
         engine/people.py
-        -    await _look_at(parts, adapter, attempt, step, ref)
+        -    await look_at(parts, adapter, attempt, step, ref, is_sure=is_sure)
         """,
     ),
     Plant(
@@ -186,7 +185,7 @@ PLANTS = (
          from onetake.domain.errors import MediaError, StorageError
         +from onetake.domain.events import AttemptEvent, StepEvent
         ...
-             watch.must_renew = trouble.must_renew
+             await _count_refusals(parts, watch, troubles)
         +    await parts.act(watch.held.worker_id, _buy_again, watch.held)
         ...
         +def _buy_again(turn, held):

@@ -24,6 +24,7 @@ DIGEST = "ab" * 32
 SIGNED = "https://cdn.example/out.png?X-Sig=s3cret"
 LOCATOR = "https://provider.example/tasks/s3cret-locator"
 INPUTS = '{"prompt":"s3cret-prompt"}'
+CONTENT = '{"inputs":{"prompt":{"type":"text"}}}'
 WIRE = WireRequest(
     method="POST",
     url="https://provider.example/s3cret-submit",
@@ -78,7 +79,7 @@ class Shop:
     def _order(self, tx: Tx, key: str, lines: Mapping[str, list[ledger.Line]], inputs: str) -> Order:
         clock, account_id = self.clock, accounts.ensure_embedded(tx)
         job_id, quote_id = new_id("job", clock), new_id("qte", clock)
-        recipes.record(tx, name="r", version=1, digest="f0", content="{}", source="[recipe]")
+        recipes.record(tx, name="r", version=1, digest="f0", content=CONTENT, source="[recipe]")
         ledger.insert_quote(tx, quote_id, account_id=account_id, recipe_hash="f0", request_hash="a1")
         jobs.insert(
             tx,

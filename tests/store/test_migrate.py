@@ -26,8 +26,8 @@ from tests.store import elsewhere
 KNOWN = (
     *("accounts", "alarms", "allowances", "artifacts", "attempts", "blobs", "cases", "decisions", "evidence"),
     *("expected_outputs", "hold_closings", "holds", "inbox", "job_requests", "jobs", "journal", "ledger_entries"),
-    *("manifests", "model_lists", "quote_lines", "quotes", "recipes", "refs", "sends", "step_requests", "steps"),
-    *("wires", "workers"),
+    *("manifests", "model_lists", "paces", "quote_lines", "quotes", "recipes", "refs", "routes", "sends"),
+    *("step_requests", "steps", "wires", "workers"),
 )
 
 

@@ -33,7 +33,7 @@ def rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
 def default(field: FieldInfo) -> str:
     """What holds when nothing is set."""
     value = field.get_default(call_default_factory=True)
-    shown = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+    shown = value.get_secret_value() if isinstance(value, SecretStr) else "" if value is None else str(value)
     return f"`{shown}`" if shown else "none"
 
 

@@ -45,6 +45,8 @@ active. The steps `image` and `video` of the recipe `still-to-clip` go through
 > `video_ready` · `video_submitting` · `video_processing` · `video_collecting` · `complete`
 
 with `image_submit_unknown` or `video_submit_unknown` where an answer was lost, and `failed` where the provider said no.
+`submit_unknown` is the attempt's own state; the job's `status` for people says `submission_unknown` for the same thing.
+`onetake jobs list` filters by either word: `--state image_submit_unknown`, `--status submission_unknown`.
 `image_complete` shows while the video can't be sent yet; `preparing` shows before anything is ready.
 
 ## The machines

@@ -57,11 +57,11 @@ def main() -> None:
 
 def _run(*, is_json: bool) -> int:
     try:
-        return int(app(prog_name="onetake", standalone_mode=not is_json) or 0)
+        return int(app(prog_name="onetake", standalone_mode=False) or 0)
     except OnetakeError as error:
         return fail(error, is_json=is_json)
     except typer.TyperException as error:
-        return misused(error)
+        return misused(error, is_json=is_json)
 
 
 __all__ = ["app", "main"]

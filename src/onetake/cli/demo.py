@@ -28,8 +28,8 @@ def demo(
     """Show the whole story on this machine.
 
     Two orders at a simulated provider: a paid answer is lost, the worker is killed, and both jobs come to their end
-    without a second purchase. Needs no key and no network. Each line is a command that was run, a line of the journal,
-    or a line of the provider's bill; the last line is the path of the clip.
+    without a second purchase. Needs no key and no network. Each line is a command that was run, with a comment on what
+    it does to whom, a line of the journal, or a line of the provider's bill; the last line is the path of the clip.
     """
     from onetake.cli.stage import Stage
 

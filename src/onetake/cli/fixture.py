@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onetake.cli.files import read_whole
 from onetake.cli.printing import ANY_NAME, JobName, Json, emit, run, say
 from onetake.domain.errors import BadValueError
 
 if TYPE_CHECKING:
     from onetake.domain.fixture import Fixture
     from onetake.domain.rehearsal import Answer, Evidence
+
+FIXTURE_BYTES_MAX = 268_435_456
+"""Largest fixture: its still is written in base 64, and the largest that is decoded stays below half of it."""
 
 group = typer.Typer(help="Freeze an approved job as a regression fixture, and verify one.", no_args_is_help=True)
 
@@ -90,7 +94,7 @@ def _read(file: Path) -> "Fixture":
     from onetake.domain.fixture import from_text
 
     try:
-        return from_text(file.read_bytes())
+        return from_text(read_whole(file, size_bytes_max=FIXTURE_BYTES_MAX))
     except OSError as error:
         raise BadValueError(f"{file} can't be read ({error.strerror}): name a file of `fixture freeze`.") from None
 

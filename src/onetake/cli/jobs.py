@@ -10,6 +10,7 @@ from onetake.cli.asking import read, read_job
 from onetake.cli.orders import Inputs, Key, create_from_lines, create_one, make_order
 from onetake.cli.printing import ANY_NAME, JobName, Json, coloured, emit, run, say, when
 from onetake.domain.errors import BadValueError
+from onetake.domain.jsonvalue import shown as escaped
 from onetake.domain.states import JobStatus
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 RecipeName = Annotated[
     str, typer.Option("--recipe", metavar="NAME|FILE", help="A shipped recipe's name, or a TOML file.")
 ]
+LIMIT_MAX = 1_000_000
+"""Longest list: nobody reads more, and every database can count it."""
+
 Lines = Annotated[
     Path | None,
     typer.Option("--from", metavar="FILE", help='A job a line: {"key": "…", "inputs": {…}}; - is standard input.'),
@@ -59,14 +63,18 @@ def list_(
         JobStatus | None,
         typer.Option("--status", metavar="WORD", help="Only jobs of this status, such as submission_unknown."),
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="At most so many.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, max=LIMIT_MAX, help="At most so many.")
+    ] = None,
     *,
     is_json: Json = False,
 ) -> None:
     """List jobs, newest first, then the alarms that stand."""
-    from onetake.store import alarms, views
+    from onetake.store import alarms, recipes, views
 
     def look(tx: "Tx") -> "tuple[list[Row], list[Row]]":
+        if state is not None:
+            _check_state(state, recipes.list_step_names(tx))
         return views.list_jobs(tx, state=state, status=status, limit=limit), alarms.list_open(tx)
 
     found, standing = read(look)
@@ -76,11 +84,36 @@ def list_(
         return
     for job in found:
         told = f"{coloured(job['status'], 18)}  {job['state']:<24}  {when(job['updated_at'])}"
-        say(f"{job['id']}  {told}  {job['key']}")
+        warned = f"  [{', '.join(job['alarms'])}]" if job["alarms"] else ""
+        say(f"{job['id']}  {told}  {job['key']}{warned}")
     for line in alarm_lines(standing):
         say(line)
     if not found:
         say("No jobs.")
+
+
+def _check_state(word: str, ordered_steps: list[str]) -> None:
+    """Return if jobs with such steps, or those of a recipe that ships, can be in that state.
+
+    Raises:
+        BadValueError: no job can; lists the words.
+    """
+    from onetake.cli.orders import read_menu
+    from onetake.domain.projection import job_words, step_words
+    from onetake.domain.tables import hint
+    from onetake.recipes import list_shipped
+
+    shipped = [step.name for name in list_shipped() for step in read_menu(name).recipe.steps]
+    steps = list(dict.fromkeys([*shipped, *ordered_steps]))
+    if word in (known := job_words(steps)):
+        return
+    if word in [str(status) for status in JobStatus]:
+        raise BadValueError(f"{word} is a status, the coarser word: use --status {word}.")
+    ended = ", ".join(job_words([]))
+    raise BadValueError(
+        f"No job can be in the state {escaped(word)!r}{hint(word, known)}: known are {ended}, and STEP_WORD with a step"
+        f" ({', '.join(steps)}) and a word ({', '.join(step_words())})."
+    )
 
 
 @group.command("show", context_settings=ANY_NAME)

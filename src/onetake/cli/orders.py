@@ -1,15 +1,18 @@
 """Making jobs from the command line: one from options, or many from a file of JSON lines."""
 
-import codecs
+import contextlib
+import itertools
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from onetake.cli.files import numbered_lines, read_whole
 from onetake.cli.printing import details, emit, say
-from onetake.domain.errors import BadValueError, InputError, SurroundingsError
+from onetake.domain.errors import BadValueError, InputError, RecipeError, SurroundingsError
 
 if TYPE_CHECKING:
     from onetake.domain.jsonvalue import Json
@@ -23,16 +26,24 @@ Key = Annotated[
     typer.Option("--key", metavar="KEY", help="Your own key for this order; else the recipe derives one."),
 ]
 
+RECIPE_BYTES_MAX = 1_048_576
+"""Largest recipe file: the one that ships has two thousand bytes."""
+
 AT_ONCE = 200
 """Lines in the air at once: enough to fill group commits, few enough to hold in memory with long prompts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Menu:
-    """A recipe with its TOML, which is kept with each job."""
+    """A recipe with its TOML, which is kept with each job.
+
+    Attributes:
+        unchecked: what can't be checked before it is ordered, in sentences.
+    """
 
     recipe: "Recipe"
     source: str
+    unchecked: tuple[str, ...]
 
 
 def read_menu(name_or_file: str) -> Menu:
@@ -41,11 +52,33 @@ def read_menu(name_or_file: str) -> Menu:
     Raises:
         RecipeError: there is none, or it is wrong; names file, line or key, and reason.
     """
+    from onetake.domain.recipe_contracts import check_contracts
     from onetake.domain.recipe_toml import parse_recipe
-    from onetake.recipes import find_recipe
+    from onetake.providers.catalogue import list_contracts, load_contract
+    from onetake.recipes import list_shipped, read_shipped
 
-    source, name = find_recipe(name_or_file)
-    return Menu(parse_recipe(source, name), source)
+    if name_or_file in list_shipped():
+        source, name = read_shipped(name_or_file), f"{name_or_file}.toml"
+    else:
+        source, name = _read_recipe(name_or_file), Path(name_or_file).name
+    recipe = parse_recipe(source, name)
+    contracts = {provider: load_contract(provider) for provider in list_contracts()}
+    return Menu(recipe, source, check_contracts(recipe, contracts, name))
+
+
+def _read_recipe(name: str) -> str:
+    from onetake.domain.jsonvalue import shown
+    from onetake.recipes import list_shipped
+
+    try:
+        return read_whole(Path(name), size_bytes_max=RECIPE_BYTES_MAX).decode()
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{Path(name).name} isn't UTF-8: byte {error.start + 1} can't be decoded.") from None
+    except (FileNotFoundError, ValueError):  # ValueError: a NUL in the name
+        listed = ", ".join(list_shipped())
+        raise RecipeError(f"There is no recipe {shown(name)!r}; shipped: {listed}, or name a file.") from None
+    except OSError as error:
+        raise RecipeError(f"The recipe file {shown(name)} can't be read ({error.strerror}).") from None
 
 
 def read_inputs(recipe: "Recipe", given: list[str]) -> dict[str, object]:
@@ -117,30 +150,49 @@ async def create_from_lines(name_or_file: str, file: Path, *, is_json: bool) -> 
     from onetake.engine.ordering import check_orderable
     from onetake.opening import load_settings
 
-    menu, lines = read_menu(name_or_file), _read(file)
+    menu = read_menu(name_or_file)
     counts = {"new": 0, "standing": 0, "refused": 0}
-    async with open_parts(load_settings()) as parts:
-        await check_orderable(parts, menu.recipe)
-        for start in range(0, len(lines), AT_ONCE):
-            for no, found in await _take_lines(parts, menu, lines[start : start + AT_ONCE]):
-                counts[_report(no, found, is_json=is_json)] += 1
+    with _opened(file) as stream:
+        async with open_parts(load_settings()) as parts:
+            await check_orderable(parts, menu.recipe)
+            lines = numbered_lines(stream)
+            while some := _some(file, lines):
+                for no, found in await _take_lines(parts, menu, some):
+                    counts[_report(no, found, is_json=is_json)] += 1
     if not is_json:
         say(f"{counts['new']} new, {counts['standing']} stood already, {counts['refused']} refused.")
     return counts["refused"] == 0
 
 
-def _read(file: Path) -> list[tuple[int, bytes]]:
-    """The lines that hold something, numbered from 1; only a line feed ends one, for prompts hold other separators."""
+def _opened(file: Path) -> contextlib.AbstractContextManager[BinaryIO]:
+    """The file's bytes; a pipe does as well.
+
+    Raises:
+        BadValueError: it can't be opened.
+    """
+    if str(file) == "-":
+        return contextlib.nullcontext(sys.stdin.buffer)
+    with _readable(file):
+        return file.open("rb")
+
+
+@contextlib.contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """Turns what keeps the file from being read into a sentence."""
     try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    except OSError as error:
-        raise BadValueError(f"{file} can't be read ({error.strerror}): name a file of JSON lines.") from None
-    lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
-    return [(no, line) for no, line in enumerate(lines, start=1) if line.strip()]
+        yield
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = error.strerror if isinstance(error, OSError) else "no file has such a name"
+        raise BadValueError(f"{file} can't be read ({why}): name a file of JSON lines.") from None
+
+
+def _some(file: Path, lines: Iterator[tuple[int, bytes | str]]) -> list[tuple[int, bytes | str]]:
+    with _readable(file):
+        return list(itertools.islice(lines, AT_ONCE))
 
 
 async def _take_lines(
-    parts: "Parts", menu: Menu, lines: list[tuple[int, bytes]]
+    parts: "Parts", menu: Menu, lines: list[tuple[int, bytes | str]]
 ) -> "list[tuple[int, Taken | InputError | SurroundingsError]]":
     """What became of each line, in order."""
     import asyncio
@@ -149,9 +201,11 @@ async def _take_lines(
     return [(no, each) for (no, _), each in zip(lines, found, strict=True)]
 
 
-async def _take_line(parts: "Parts", menu: Menu, line: bytes) -> "Taken | InputError | SurroundingsError":
+async def _take_line(parts: "Parts", menu: Menu, line: bytes | str) -> "Taken | InputError | SurroundingsError":
     from onetake.engine.intake import accept, prepare
 
+    if isinstance(line, str):
+        return BadValueError(line)
     try:
         inputs, key = _parse(line)
         order = prepare(menu.recipe, menu.source, inputs=inputs, key=key)
@@ -192,5 +246,7 @@ def _report(no: int, found: "Taken | InputError | SurroundingsError", *, is_json
         emit(refusal) if is_json else say("\n  ".join([f"line {no}: refused: {found.sentence}", *details(found)]))
         return "refused"
     told = {"line": no, "job": found.job_id, "key": found.key, "new": found.is_new}
-    emit(told) if is_json else say(f"line {no}: {found.job_id}  {'new' if found.is_new else 'stood already'}")
+    emit(told) if is_json else say(
+        f"line {no}: {found.job_id}  {'new' if found.is_new else 'stood already'}  {found.key}"
+    )
     return "new" if found.is_new else "standing"

@@ -21,12 +21,16 @@ def attach(
         str | None, typer.Option("--step", metavar="NAME", help="Which step, where several are unknown.")
     ] = None,
     *,
+    is_sure: Annotated[
+        bool, typer.Option("--yes", help="It is this job's, though other unknown requests may have made it.")
+    ] = False,
     is_json: Json = False,
 ) -> None:
     """Give an unknown attempt the provider's id that you found.
 
-    The provider is asked about the id first: one that it doesn't know, that belongs to another attempt, or that runs
-    another model, is refused. Buys nothing.
+    The provider is asked about the id first: one that it doesn't know, that belongs to another attempt, that runs
+    another model, or that was made at another time than this request was sent, is refused. One that may be another
+    unknown request's as well wants --yes. Buys nothing.
     """
     from onetake.app import open_parts
     from onetake.engine import people
@@ -34,7 +38,7 @@ def attach(
 
     async def look_and_attach() -> int:
         async with open_parts(load_settings()) as parts:
-            return (await people.attach(parts, job, provider_id, step_name=step)).no
+            return (await people.attach(parts, job, provider_id, step_name=step, is_sure=is_sure)).no
 
     no = run(look_and_attach())
     told = {"attached": provider_id, "attempt": no}
@@ -45,17 +49,24 @@ def attach(
 
 @group.command("resume", context_settings=ANY_NAME)
 def resume(job: JobName, *, is_json: Json = False) -> None:
-    """Poll the saved ids now and release steps that wait for a person.
+    """Poll saved ids and fetch files now; release what waits.
 
-    Free: a step that is released is sent again only because its last sends provably were not accepted.
+    What is finished is fetched from fresh addresses; steps that wait for a person are released. Free: a step that is
+    released is sent again only because its last sends provably were not accepted.
     """
     from onetake.engine import people
 
     done = act(people.resume, job)
-    told = {"polls": done.polls, "steps": done.steps}
+    told = {"polls": done.polls, "files": done.files, "steps": done.steps}
     ids = "1 saved id" if done.polls == 1 else f"{done.polls} saved ids"
     steps = "1 step was" if done.steps == 1 else f"{done.steps} steps were"
-    emit(told) if is_json else say(f"{ids} will be polled now, {steps} released.")
+    emit(told) if is_json else say(f"{ids} will be polled now{_files(done.files)}, {steps} released.")
+
+
+def _files(count: int) -> str:
+    """What becomes of files that are still to be fetched."""
+    files = "1 file" if count == 1 else f"{count} files"
+    return f", {files} fetched anew from fresh addresses" if count else ""
 
 
 @group.command("cancel", context_settings=ANY_NAME)

@@ -4,6 +4,7 @@ import datetime
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Coroutine, Mapping
 from typing import Annotated, Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from onetake.domain.errors import BadValueError, OnetakeError
+from onetake.domain.moments import utc
 
 T = TypeVar("T")
 
@@ -29,6 +31,9 @@ _COLOURS = {
     "incomplete": typer.colors.YELLOW,
 }
 
+_OURS = re.compile(r"(\n|\x1b\[(?:[39][0-7]|0)m)")
+"""What may be printed though it can't be seen: the end of a line, and a colour of `coloured` with its end."""
+
 _MOMENTS = ("_at", "_until", "since", "not_before")
 
 
@@ -43,10 +48,21 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return runner.run(work)
 
 
+def visible(text: str) -> str:
+    """The text for a terminal: what can't be seen is escaped, such as controls and marks that turn the direction."""
+    return text if text.isprintable() else "".join(map(_seen, _OURS.split(text)))
+
+
+def _seen(part: str) -> str:
+    if _OURS.fullmatch(part):
+        return part
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in part)
+
+
 def say(text: str = "") -> None:
     """One line for a person, at once. An output that takes nothing more ends the program with 1."""
     try:
-        typer.echo(text)
+        typer.echo(visible(text))
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python's own flush at the end fails too
@@ -56,8 +72,9 @@ def say(text: str = "") -> None:
 
 
 def emit(value: Mapping[str, object]) -> None:
-    """One JSON object on a line of its own, at once; moments in ISO 8601."""
-    say(json.dumps(timed(value), ensure_ascii=False, allow_nan=False))
+    """One JSON object on a line of its own, at once; moments in ISO 8601, what can't be seen as JSON escapes it."""
+    line = json.dumps(timed(value), ensure_ascii=False, allow_nan=False)
+    say("".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line))
 
 
 def coloured(status: str, width: int = 0) -> str:
@@ -69,10 +86,8 @@ def coloured(status: str, width: int = 0) -> str:
 
 
 def when(moment_us: int | None) -> str:
-    """A time for people, in UTC; a dash for none."""
-    if moment_us is None:
-        return "-"
-    return datetime.datetime.fromtimestamp(moment_us / 1e6, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """A time for people, marked as UTC; a dash for none."""
+    return "-" if moment_us is None else utc(moment_us)
 
 
 def iso(moment_us: int) -> str:
@@ -105,9 +120,9 @@ def fail(error: OnetakeError, *, is_json: bool) -> int:
         }
         emit(told)
         return error.exit_code
-    typer.echo(f"onetake: {error.sentence}", err=True)
+    typer.echo(visible(f"onetake: {error.sentence}"), err=True)
     for detail in details(error):
-        typer.echo(f"  {detail}", err=True)
+        typer.echo(visible(f"  {detail}"), err=True)
     return error.exit_code
 
 
@@ -117,6 +132,16 @@ def details(error: OnetakeError) -> list[str]:
     return [] if all(reason in error.sentence for reason in error.fields.values()) else lines
 
 
-def misused(error: typer.TyperException) -> int:
-    """Tell a wrong use of the command line as a JSON object; the exit code."""
-    return fail(BadValueError(error.format_message()), is_json=True)
+def misused(error: typer.TyperException, *, is_json: bool) -> int:
+    """Tell a wrong use of the command line in one sentence, and where its help is; the exit code."""
+    message = error.format_message()
+    if "\n" in message:  # no command at all: the help itself
+        typer.echo(message, err=True)
+        return BadValueError.exit_code
+    plain = message.replace("Value error, ", "").rstrip(".")
+    told = BadValueError(re.sub(r"\.? Did you mean (.*)\?$", r" (did you mean \1?)", plain) + ".")
+    code = fail(told, is_json=is_json)
+    if not is_json:
+        context = getattr(error, "ctx", None)  # the command that was meant, as far as it was understood
+        typer.echo(f"  see `{context.command_path if context else 'onetake'} --help`", err=True)
+    return code

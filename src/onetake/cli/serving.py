@@ -1,5 +1,6 @@
 """`onetake run`, `worker` and `migrate`: what works."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from onetake.cli.jobs import alarm_lines
 from onetake.cli.journal import print_line
 from onetake.cli.orders import Inputs, Key, make_order
-from onetake.cli.printing import Json, coloured, emit, run, say
+from onetake.cli.printing import Json, coloured, emit, run, say, when
 from onetake.domain.errors import OutcomeUnknownError, SurroundingsError
 
 
@@ -34,7 +35,7 @@ def run_recipe(
     from onetake.cli.running import run_to_the_end
     from onetake.telemetry import log_to_stderr
 
-    log_to_stderr(is_json=is_json)
+    log_to_stderr(is_json=is_json, is_quiet=True)
     job = run(run_to_the_end(order, lambda line: print_line(line, is_json=is_json)))
     emit(job) if is_json else say(f"{job['id']}  {coloured(job['status'])}")
     for output in [] if is_json else job["outputs"]:
@@ -69,29 +70,37 @@ def worker(
     """Move jobs on: send, poll, fetch, check.
 
     Any number of workers may run. Ctrl-C or SIGTERM finishes what is in the air; a second one ends the process at once.
-    Logs go to standard error. Ends with 0 when it did its work, whatever became of the jobs.
+    Logs go to standard error, below them at a terminal how far the jobs are. Ends with 0 when it did its work, whatever
+    became of the jobs; the last lines say what is put off, and what waits for a person.
     """
-    from onetake.app import open_parts
-    from onetake.cli.running import stop_on_signals, worker_name
-    from onetake.engine.worker import Worker
-    from onetake.opening import load_settings
-    from onetake.store import alarms, views
-    from onetake.telemetry import log_to_stderr
+    from onetake.cli.working import work
 
-    async def work() -> tuple[dict[str, int], list[dict[str, Any]]]:
-        log_to_stderr(is_json=is_json)
-        async with open_parts(load_settings()) as parts:
-            await Worker(parts, name=worker_name()).run(stop_on_signals(), until_idle=until_idle)
-            counts = await parts.database.read(views.count_by_status)
-            return counts, await parts.database.read(alarms.list_open)
-
-    counts, standing = run(work())
+    left = run(work(until_idle=until_idle, is_json=is_json))
     if is_json:
-        emit({"jobs": counts, "alarms": standing})
+        emit(left)
         return
-    for line in alarm_lines(standing):
+    for line in (*alarm_lines(left["alarms"]), *left_lines(left)):
         say(line)
-    say("Jobs: " + (", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none") + ".")
+
+
+def left_lines(left: dict[str, Any]) -> Iterator[str]:
+    """What a worker leaves behind: its jobs, then what is put off, then what waits for a person."""
+    yield "Jobs: " + (_list(left["jobs"]) or "none") + "."
+    kinds = {"sends": "to be sent", "polls": "to be polled or fetched"}
+    waits = [
+        f"{each['count']} {kinds[kind]} (from {when(each['not_before'])})"
+        for kind, each in left["put_off"].items()
+        if each["count"]
+    ]
+    if waits:
+        yield f"Put off: {', '.join(waits)}."
+    people = _list({name.replace("_", " "): count for name, count in left["people"].items() if count})
+    if people:
+        yield f"Waiting for a person: {people}."
+
+
+def _list(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
 
 
 def migrate(*, is_json: Json = False) -> None:

@@ -34,6 +34,8 @@ def lines_of(job: Job) -> Iterator[str]:
     yield f"ordered  {when(job['created_at'])}"
     yield f"changed  {when(job['updated_at'])}"
     yield f"ended    {when(job['completed_at'])}"
+    if job["inputs"]:
+        yield f"inputs   {', '.join(f'{name}: {_input(value)}' for name, value in job['inputs'].items())}"
     if job["last_error"]:
         yield f"error    {job['error_category']}: {job['last_error']}"
     for step in job["steps"]:
@@ -42,7 +44,7 @@ def lines_of(job: Job) -> Iterator[str]:
         yield from _output(output)
     for file in job["rejected_files"]:
         yield f"refused  {file['step']}: {file['reason']}"
-        yield f"           {file['path']}"
+        yield f"           {file['path']}{_gone(file)}"
     for case in job["cases"]:
         yield f"case     {case['id']}  {case['kind']}  {case['state']}  since {when(case['opened_at'])}"
     for alarm in job["alarms"]:
@@ -55,14 +57,24 @@ def _credits(money: Job) -> str:
     return f"{money['held']} held, {money['captured']} used, {money['released']} returned"
 
 
+def _input(value: object) -> str:
+    """An input as it may be shown: a text by its length and its digest."""
+    if isinstance(value, dict):
+        return f"{value['chars']} characters, sha256 {value['sha256'][:16]}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _step(step: Job) -> Iterator[str]:
     waits = f", waits for {step['waiting_for']}" if step["waiting_for"] else ""
-    yield f"step     {step['name']}: {step['state']}{waits}  {step['provider']} {step['model']}"
+    yield f"step     {step['name']}: {step['state']}{waits}  {step['provider']} {step['operation']}, {step['model']}"
+    if step["request_hash"]:
+        yield f"           request sha256 {step['request_hash'][:16]}"
     for attempt in step["attempts"]:
         ref = f", id {attempt['ref']} by {attempt['source']}" if attempt["ref"] else ""
         reach = f" after {attempt['receipt']['phase']}" if attempt["receipt"] else ""
         told = f"send: {attempt['outcome'] or 'no answer recorded'}{reach}{ref}; charged: {attempt['charged']}"
-        yield f"           attempt {attempt['no']}: {attempt['state']}  {when(attempt['created_at'])}  ({told})"
+        verb = "tried" if attempt["state"] == "not_sent" else "sent"
+        yield f"           attempt {attempt['no']}: {attempt['state']}, {verb} {when(attempt['created_at'])}  ({told})"
         if attempt["error_code"]:
             yield f"             {attempt['error_message'] or attempt['error_code']}"
 
@@ -73,4 +85,9 @@ def _output(output: Job) -> Iterator[str]:
         yield f"output   {name}: missing"
     else:
         yield f"output   {name}: {output['media_type']}, {output['size_bytes']:,} bytes"
-        yield f"           {output['path']}"
+        yield f"           {output['path']}{_gone(output)}"
+
+
+def _gone(file: Job) -> str:
+    """What is said of a file that isn't where it was stored."""
+    return "  missing: put it back from a backup, then run `onetake doctor --hash`" if file["is_gone"] else ""

@@ -57,23 +57,26 @@ class Stage:
         if self._is_json:
             emit({"kind": kind, "text": text, **more})
             return
+        if note := more.get("note"):
+            text = f"{text}  # {note}"
         is_new_scene = self._last_kind not in ("", kind) and kind in ("command", "file")
         self._last_kind = kind
         line = {"command": f"$ {text}", "file": text}.get(kind, f"  {kind:<7} | {text}")
         say(f"\n{line}" if is_new_scene else line)
 
-    async def start(self, *arguments: str) -> Process:
-        """Start one of our own commands and leave it running."""
-        self.show("command", f"{shlex.join(['onetake', *arguments])} &")
-        return await self._spawn(*arguments, stdout=DEVNULL)
+    async def start(self, *arguments: str, note: str) -> Process:
+        """Start one of our own commands and leave it running; its process id is told."""
+        process = await self._spawn(*arguments, stdout=DEVNULL)
+        self.show("command", f"{shlex.join(['onetake', *arguments])} &", note=f"process {process.pid}, {note}")
+        return process
 
-    async def serve(self, *arguments: str) -> str:
+    async def serve(self, *arguments: str, note: str) -> str:
         """Start one of our own servers and leave it running; its first line.
 
         Raises:
             SurroundingsError: it ended instead.
         """
-        self.show("command", f"{shlex.join(['onetake', *arguments])} &")
+        self.show("command", f"{shlex.join(['onetake', *arguments])} &", note=note)
         server = await self._spawn(*arguments, stdout=PIPE)
         if server.stdout is None:
             raise AssertionError("a pipe was asked for")
@@ -82,20 +85,20 @@ class Stage:
             raise SurroundingsError(f"`onetake {arguments[0]}` ended at once: {self.last_words()}")
         return line.decode().strip()
 
-    async def run(self, *arguments: str) -> None:
+    async def run(self, *arguments: str, note: str) -> None:
         """Run one of our own commands to its end.
 
         Raises:
             SurroundingsError: it failed.
         """
         told = shlex.join(["onetake", *arguments])
-        self.show("command", told)
+        self.show("command", told, note=note)
         if await (await self._spawn(*arguments, stdout=DEVNULL)).wait():
             raise SurroundingsError(f"`{told}` failed: {self.last_words()}")
 
-    async def kill(self, process: Process) -> None:
+    async def kill(self, process: Process, *, note: str) -> None:
         """End a process as a crash would."""
-        self.show("command", f"kill -9 {process.pid}")
+        self.show("command", f"kill -9 {process.pid}", note=note)
         process.send_signal(signal.SIGKILL)
         await process.wait()
 

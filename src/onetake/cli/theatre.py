@@ -56,13 +56,17 @@ class Theatre:
         """
         stage = self._stage
         state = str(stage.folder / "provider")
-        ready = await stage.serve("sandbox", "--port", "0", "--seed", "demo", "--state", state, "--render-s", "1.5:2")
+        ready = await stage.serve(
+            "sandbox", "--port", "0", "--seed", "demo", "--state", state, "--render-s", "1.5:2", note="a provider"
+        )
         self._origin = ready.removeprefix("ready ")
         stage.set_up(self._origin)
         await self._make_the_provider_lose_an_answer()
         for key, inputs in _ORDERS.items():
             given = [part for name, value in inputs.items() for part in ("--input", f"{name}={value}")]
-            await stage.run("jobs", "create", "--recipe", "still-to-clip", "--key", key, *given)
+            await stage.run(
+                "jobs", "create", "--recipe", "still-to-clip", "--key", key, *given, note="sends nothing yet"
+            )
         async with open_store(load_settings()) as database:
             await self._lose_an_answer_and_a_worker(database)
             await self._find_both_again(database)
@@ -70,20 +74,22 @@ class Theatre:
 
     async def _make_the_provider_lose_an_answer(self) -> None:
         address, body = f"{self._origin}/_faults", json.dumps(_LOSE_ONE_ANSWER)
-        self._stage.show("command", f"curl {address} -d {shlex.quote(body)}")
+        note = "the provider is to take one order for the train's still, bill it, and hang up without an answer"
+        self._stage.show("command", f"curl {address} -d {shlex.quote(body)}", note=note)
         await asyncio.to_thread(_ask, address, body.encode())
 
     async def _lose_an_answer_and_a_worker(self, database: Reader) -> None:
-        worker = await self._stage.start("worker")
+        worker = await self._stage.start("worker", note="the first worker")
         await self._follow(database, worker, (LOST, "image", "case.opened"), (KILLED, "video", "attempt.accepted"))
-        await self._stage.kill(worker)
+        note = "the first worker dies here, while the provider works on the lighthouse's clip"
+        await self._stage.kill(worker, note=note)
         await self._tell_bill()
 
     async def _find_both_again(self, database: Reader) -> None:
         """A person finds the lost id, here on the bill; a new worker goes on from what is saved."""
         [lost] = await self._bought(LOST)
-        await self._stage.run("attach", LOST, lost["id"])
-        worker = await self._stage.start("worker")
+        await self._stage.run("attach", LOST, lost["id"], note="the id was found on the provider's bill, by a person")
+        worker = await self._stage.start("worker", note="a second worker, which has the database and nothing else")
         await self._follow(database, worker, *((key, "", "job.complete") for key in _ORDERS))
         await self._tell_bill()
 
@@ -108,6 +114,7 @@ class Theatre:
 
     async def _tell_bill(self) -> None:
         """How often the provider was paid for each step of each job."""
+        self._stage.show("command", f"curl {self._origin}/_bill", note="what the provider was paid for so far")
         for key in _ORDERS:
             routes: dict[str, list[dict[str, Any]]] = {}
             for task in await self._bought(key):

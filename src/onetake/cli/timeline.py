@@ -101,7 +101,7 @@ def _summary(job: Mapping[str, Any], life: Timeline) -> str:
     began = datetime.datetime.fromtimestamp(life.moments[0] // 1_000_000, datetime.UTC)
     took = span(life.moments[-1] - life.moments[0])
     recipe = f"recipe {job['recipe']} {job['recipe_version']}"
-    outputs = f"{job['state']}: {job['filled']} of {job['expected']} outputs"
+    outputs = f"{job['state']}: {job['filled']} of {job['expected']} {'output' if job['expected'] == 1 else 'outputs'}"
     return f"{recipe} · {began:%Y-%m-%d %H:%M:%S} UTC · {took} · {outputs}"
 
 
@@ -160,13 +160,13 @@ class _Canvas:
 
     def _moments(self) -> Iterator[str]:
         """A thin line for each moment, and its time where there is room for it; after a fold, since the fold."""
-        since, sign, free, is_after_fold = self._life.moments[0], "", 0.0, False
+        since, sign, free, last, is_after_fold = self._life.moments[0], "", 0.0, "", False
         for moment, x in self._x.items():
             yield f'<path class="moment" d="M{_n(x)} {TOP - 18}V{_n(self._bottom)}" stroke-dasharray="2 4"/>'
             text = span(moment - self._life.moments[0]) if is_after_fold else sign + span(moment - since)
-            if x - 4 * len(text) > free:
+            if text != last and x - 4 * len(text) > free:
                 yield f'<text class="soft small mid" x="{_n(x)}" y="{TOP - 28}">{text}</text>'
-                free = x + 4 * len(text) + 8
+                free, last = x + 4 * len(text) + 8, text
             if is_after_fold:
                 since, sign = moment, "+"
             is_after_fold = moment in self._folds
@@ -210,12 +210,12 @@ class _Canvas:
         stacks: dict[tuple[Row, int], list[Mark]] = {}
         for mark in self._life.marks:
             stacks.setdefault((mark.row, mark.at_us), []).append(mark)
-        for (row, at_us), stack in stacks.items():
+        for (_, at_us), stack in stacks.items():
             for place, mark in enumerate(stack):
                 yield from self._mark(mark, self._x[at_us] + place * MARKS_APART)
-            text = next((mark.text for mark in stack if mark.text), "")
-            if text:
-                yield from self._word(text, row, at_us, self._x[at_us] + (len(stack) - 1) * MARKS_APART)
+            told = next((mark for mark in stack if mark.text), None)
+            if told:
+                yield from self._word(told, self._x[at_us] + (len(stack) - 1) * MARKS_APART)
 
     def _mark(self, mark: Mark, x: float) -> Iterator[str]:
         y, radius = self._y[mark.row], MARK + 2 if mark.number else MARK
@@ -227,16 +227,16 @@ class _Canvas:
             yield f'<text class="numberText number mid" x="{_n(x)}" y="{_n(y + 4)}">{mark.number}</text>'
         yield "</g>"
 
-    def _word(self, text: str, row: Row, at_us: int, last_x: float) -> Iterator[str]:
-        """The word beside marks: on their right if that is free; the first one's may be on the left."""
-        around = [mark.at_us for mark in self._life.marks if mark.row == row]
-        after = [self._x[moment] for moment in around if moment > at_us]
-        before = [self._x[moment] for moment in around if moment < at_us]
-        width, y = 7.6 * len(text) + 12, self._y[row] + 5
-        if last_x + width + 4 < min(after, default=self._right + RIGHT):
-            yield f'<text class="ink small" x="{_n(last_x + 12)}" y="{_n(y)}">{escape(text)}</text>'
-        elif not before and row == PEOPLE:
-            yield f'<text class="ink small end" x="{LEFT - 16}" y="{_n(y)}">{escape(text)}</text>'
+    def _word(self, told: Mark, last_x: float) -> Iterator[str]:
+        """The words beside marks: on their right, as many as there is room for; the first one's may be on the left."""
+        around = [mark.at_us for mark in self._life.marks if mark.row == told.row]
+        after = [self._x[moment] for moment in around if moment > told.at_us]
+        room, y = min(after, default=self._right + RIGHT) - last_x - 16, self._y[told.row] + 5
+        fitting = [text for text in (f"{told.text} {told.detail}".rstrip(), told.text) if 7.6 * len(text) < room]
+        if fitting:
+            yield f'<text class="ink small" x="{_n(last_x + 12)}" y="{_n(y)}">{escape(fitting[0])}</text>'
+        elif min(around) == told.at_us and told.row == PEOPLE:
+            yield f'<text class="ink small end" x="{LEFT - 16}" y="{_n(y)}">{escape(told.text)}</text>'
 
     def _legend(self) -> Iterator[str]:
         """What the colours of the onetake lane say; its bars are often too short for words."""

@@ -4,25 +4,31 @@ Pure functions over bytes and a contract. `outcome_of` is DESIGN's table of outc
 acceptance nor refusal is unknown, and nothing here ever guesses in favour of sending again.
 """
 
-import itertools
 import json
 import math
 import re
 import urllib.parse
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onetake.domain.contract import Contract, Operation, status_key
 from onetake.domain.pacing import retry_after_s
+from onetake.domain.quoting import plain
 from onetake.domain.states import ErrorCategory
 from onetake.domain.wire import Answer, SendFault, WireResult
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MESSAGE_CHARS_MAX = 300  # a sentence or two: enough for a person, too little to hold a prompt or a page
-_TEXT_CHARS_MIN = 8  # shorter inputs are choices and names, which every message holds by chance
-_QUOTE_CHARS = 60  # a long prompt is quoted by its beginning
 _REF_CHARS_MAX = 1024  # the longest documented id is an operation name of some 100 characters
+
+
+class _Torn:
+    """What a key holds that stands there twice, with different values: no value of any kind, so nobody trusts it."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+TORN = _Torn()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +87,11 @@ class Working:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """Done, with the addresses of its outputs, in the provider's order."""
+    """Done, with the addresses of its outputs.
+
+    Attributes:
+        addresses: each at its place in the provider's list; an empty one where that place names no file.
+    """
 
     addresses: tuple[str, ...]
 
@@ -151,13 +161,24 @@ def outcome_of(contract: Contract, result: WireResult, *, now_s: float) -> Outco
     return refusal or Unknown(reason=f"HTTP {answer.status} proves neither acceptance nor refusal")
 
 
+def bare(outcome: Outcome) -> Outcome:
+    """The same outcome without the provider's words: what it does to an attempt stays, and so does an accepted id."""
+    if isinstance(outcome, Accepted):
+        return replace(outcome, locator="")
+    if isinstance(outcome, Refused):
+        return replace(outcome, code="refused", message="")
+    return outcome
+
+
 def _acceptance(contract: Contract, answer: Answer, body: object) -> Outcome:
     if not answer.is_whole or body is None:
         return Unknown(reason=f"HTTP {answer.status} with a body that can't be read")
-    named = [as_ref(value) for path in contract.accept.ref_paths for value in pick(body, path)]
-    refs = {ref for ref in named if ref is not None}
-    if len(refs) != 1:
-        return Unknown(reason=f"HTTP {answer.status} with {'no usable id' if not refs else 'two ids that disagree'}")
+    named = [value for path in contract.accept.ref_paths for value in pick(body, path)]
+    refs = {ref for value in named if (ref := as_ref(value)) is not None}
+    if len(refs) > 1 or TORN in named:
+        return Unknown(reason=f"HTTP {answer.status} with two ids that disagree")
+    if not refs:
+        return Unknown(reason=f"HTTP {answer.status} with no usable id")
     locator = next((x for x in pick(body, contract.accept.locator_path) if isinstance(x, str)), "")
     return Accepted(ref=refs.pop(), locator=locator)
 
@@ -174,7 +195,7 @@ def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> 
     rules = contract.refusals
     if answer.status not in rules.statuses | rules.later or not answer.is_whole:
         return None
-    if not pick(body, rules.shape_path):
+    if not _is_own_error(contract, body):
         return None  # a gateway's page or a foreign shape: not the provider's word
     code, message = _code(body, rules.code_path), _word(body, rules.message_path)
     is_later = answer.status in rules.later
@@ -187,6 +208,13 @@ def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> 
         is_moderation=code in rules.moderation_codes,
         retry_after_s=retry_after_s(answer.headers.get("retry-after"), now_s=now_s) if is_later else None,
     )
+
+
+def _is_own_error(contract: Contract, body: object) -> bool:
+    """Whether the body says no in the provider's own shape: something stands there, with a reason where one belongs."""
+    rules = contract.refusals
+    reasons = [*pick(body, rules.code_path), *pick(body, rules.message_path)]
+    return any(pick(body, rules.shape_path)) and any(value for value in reasons if _is_word(value))
 
 
 def reading_of(contract: Contract, operation: Operation, ref: str, result: WireResult, *, now_s: float) -> Reading:
@@ -205,7 +233,7 @@ def reading_of(contract: Contract, operation: Operation, ref: str, result: WireR
     if answer.status in rules.auth:
         return KeyRefused(status=answer.status)
     body = _json(answer)
-    if answer.status in rules.missing and pick(body, contract.refusals.shape_path):
+    if answer.status in rules.missing and _is_own_error(contract, body):
         return Missing()
     if not 200 <= answer.status < 300:
         wait_s = retry_after_s(answer.headers.get("retry-after"), now_s=now_s)
@@ -219,24 +247,36 @@ def reading_of(contract: Contract, operation: Operation, ref: str, result: WireR
 
 
 def _task(contract: Contract, operation: Operation, body: object) -> Reading:
-    rules = contract.poll
+    """The task as an answer about it shows it. A listed word that it goes on, or a file, outweighs an error beside it.
+
+    But content that was refused stays refused, whatever the status says: nobody works on that any more.
+    """
+    rules, refusals = contract.poll, contract.refusals
     word = _word(body, rules.status_path)
+    code = _code(body, rules.code_path) or _code(body, refusals.code_path)
     meaning = rules.statuses.get(status_key(word))
-    if meaning is None:
-        return Unlisted(word=word)
-    if meaning == "failed":
-        code = _code(body, rules.code_path)
+    addresses = _addresses(operation, body) if meaning == "finished" else ()
+    is_refused = code in refusals.moderation_codes
+    if any(addresses):
+        return Finished(addresses=addresses)
+    if meaning == "failed" or is_refused or (_is_own_error(contract, body) and meaning not in ("queued", "working")):
         return Died(
             code=code or "failed",
-            message=_word(body, rules.message_path),
-            is_moderation=code in contract.refusals.moderation_codes,
+            message=_word(body, rules.message_path) or _word(body, refusals.message_path),
+            is_moderation=is_refused,
             charged=rules.charged_on_failure,
         )
+    if meaning is None:
+        return Unlisted(word=word)
     if meaning == "finished":
-        found = [value for path in operation.address_paths for value in pick(body, path)]
-        addresses = tuple(value for value in found if isinstance(value, str) and value)
-        return Finished(addresses=addresses) if addresses else NoAddresses()
+        return NoAddresses()
     return Working(word=word, is_queued=meaning == "queued")
+
+
+def _addresses(operation: Operation, body: object) -> tuple[str, ...]:
+    """What stands at each place where an output belongs; empty where it is no address."""
+    found = [value for path in operation.address_paths for value in _places(body, path)]
+    return tuple(value if isinstance(value, str) and value.strip() else "" for value in found)
 
 
 def echoed_model(contract: Contract, result: WireResult) -> str | None:
@@ -244,6 +284,12 @@ def echoed_model(contract: Contract, result: WireResult) -> str | None:
     if result.answer is None or not contract.poll.model_path:
         return None
     return _word(_json(result.answer), contract.poll.model_path) or None
+
+
+def echoed(result: WireResult, path: str) -> object:
+    """What a poll's answer says at a path; None where it says nothing there, or not one thing."""
+    found = pick(_json(result.answer), path) if result.answer is not None else []
+    return found[0] if len(found) == 1 and found[0] is not TORN else None
 
 
 def models_of(contract: Contract, result: WireResult) -> tuple[str, ...] | None:
@@ -265,26 +311,38 @@ def poll_path(contract: Contract, ref: str) -> str:
 
 def pick(body: object, path: str) -> list[object]:
     """Every value that stands at a dotted path; `[]` after a name spreads a list. Nothing there: an empty list."""
-    if not path:
-        return []
+    return [value for value in _places(body, path) if value is not None] if path else []
+
+
+def _places(body: object, path: str) -> list[object]:
+    """What stands at a dotted path, with None for each place where nothing does; `[]` after a name spreads a list."""
     found = [body]
     for part in path.split("."):
         name, spread = part.removesuffix("[]"), part.endswith("[]")
-        found = [item[name] for item in found if isinstance(item, dict) and item.get(name) is not None]
+        found = [_at(item, name) for item in found]
         if spread:
             found = [value for item in found if isinstance(item, list) for value in item]
     return found
 
 
+def _at(item: object, name: str) -> object:
+    """What an object has under a name; what can't be trusted stays so in all its parts."""
+    if item is TORN:
+        return TORN
+    return item.get(name) if isinstance(item, dict) else None
+
+
 def _word(body: object, path: str) -> str:
     """The text or number at a path, for people: shortened, and without any address in it."""
     value = next(iter(pick(body, path)), "")
-    if not isinstance(value, str | int):
+    if not _is_word(value):
         return ""
-    # Shortened first: looking for addresses takes time by the square of the text's length. What can't be printed (NUL,
-    # control characters, lone surrogates) can't be stored or shown everywhere either.
-    plain = "".join(each if each.isprintable() else " " for each in str(value)[:_MESSAGE_CHARS_MAX])
-    return _ADDRESS.sub("(address)", plain)[:_MESSAGE_CHARS_MAX]
+    return plain(str(value)[:_MESSAGE_CHARS_MAX])[:_MESSAGE_CHARS_MAX]
+
+
+def _is_word(value: object) -> bool:
+    """Whether it is text or a whole number; a truth is neither."""
+    return isinstance(value, str) or type(value) is int
 
 
 def _code(body: object, path: str) -> str:
@@ -293,31 +351,14 @@ def _code(body: object, path: str) -> str:
     return word if _CODE.fullmatch(word) else ""
 
 
-def without_texts(message: str, texts: Iterable[object]) -> str:
-    """The message without what the customer wrote: a refusal may quote the prompt, an error may not show it."""
-    for text in texts:
-        if isinstance(text, str) and len(text) >= _TEXT_CHARS_MIN:
-            message = _without(message, text)
-    return message
-
-
-def _without(message: str, text: str) -> str:
-    """The message without the text, whole or by its beginning, as a long one is quoted or a shortened message ends."""
-    for start in range(len(message) - _TEXT_CHARS_MIN + 1):
-        rest = message[start:]
-        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(rest, text, strict=False)))
-        if shared >= min(len(text), _QUOTE_CHARS) or shared == len(rest):
-            return f"{message[:start]}(your text){_without(rest[shared:], text)}"
-    return message
-
-
 def _json(answer: Answer) -> object:
     """The body as JSON, or None.
 
-    NaN and infinity, which JSON hasn't, count as missing: never as a number, and a senseless price hides no id.
+    NaN and infinity, which JSON hasn't, count as missing: never as a number, and a senseless price hides no id. A key
+    that an object has twice, with different values, is `TORN`: readers differ in which one they take.
     """
     try:
-        return json.loads(answer.body, parse_float=_finite, parse_constant=_finite)
+        return json.loads(answer.body, parse_float=_finite, parse_constant=_finite, object_pairs_hook=_object)
     except (ValueError, RecursionError):
         return None
 
@@ -325,3 +366,12 @@ def _json(answer: Answer) -> object:
 def _finite(spelling: str) -> float | None:
     number = float(spelling)
     return number if math.isfinite(number) else None
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for name, value in pairs:
+            if repr(value) != repr(found[name]):  # `==` would take `true` for 1
+                found[name] = TORN
+    return found

@@ -71,6 +71,8 @@ class Poll:
         auth: HTTP statuses that say that our key was refused.
         code_path, message_path: where a failed task keeps its reason.
         model_path: where the answer echoes the model; empty if it doesn't.
+        created_path: where the answer tells when the task was made; empty if it doesn't.
+        echoes: fields of the request that the answer repeats unchanged, and where each stands.
         charged_on_failure: whether a failed task is billed.
     """
 
@@ -82,6 +84,8 @@ class Poll:
     code_path: str
     message_path: str
     model_path: str
+    created_path: str
+    echoes: Mapping[str, str]
     charged_on_failure: Literal["yes", "no", "unknown"]
 
 
@@ -92,11 +96,15 @@ class Operation:
     Attributes:
         path: where its paid POST goes, below the provider's origin.
         address_paths: where a finished task keeps the addresses of its outputs, in order.
+        required: fields that every request has.
+        known: other fields that the evidence names; models differ in which of them they take.
     """
 
     name: str
     path: str
     address_paths: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,8 +192,13 @@ def parse_contract(text: str | bytes, file: str) -> Contract:
 def _operations(tables: Table) -> dict[str, Operation]:
     operations = {}
     for name, table in tables.tables_by_name().items():
-        address_paths = _paths(table, "address_paths")
-        operations[name] = Operation(name=name, path=_address(table, "path"), address_paths=address_paths)
+        operations[name] = Operation(
+            name=name,
+            path=_address(table, "path"),
+            address_paths=_paths(table, "address_paths"),
+            required=table.names("required", ()),
+            known=table.names("known", ()),
+        )
         table.end()
     if not operations:
         raise tables.refuse("must have at least one entry")
@@ -218,6 +231,8 @@ def _poll(table: Table) -> Poll:
         code_path=_path(table, "code_path"),
         message_path=_path(table, "message_path"),
         model_path=_path(table, "model_path", ""),
+        created_path=_path(table, "created_path", ""),
+        echoes=_echoes(table.table("echoes")),
         charged_on_failure=cast(
             "Literal['yes', 'no', 'unknown']",
             table.one_of("charged_on_failure", ("yes", "no", "unknown"), "unknown"),
@@ -225,6 +240,10 @@ def _poll(table: Table) -> Poll:
     )
     table.end()
     return poll
+
+
+def _echoes(table: Table) -> dict[str, str]:
+    return {field: _path(table, field) for field in table}
 
 
 def _words(table: Table) -> dict[str, StatusWord]:

@@ -1,9 +1,11 @@
 """What a job brings: inputs checked against their recipe, and the key that the job goes by."""
 
+import hashlib
+import re
 import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import assert_never
+from typing import Any, assert_never
 
 from onetake.domain.canonical import digest, encode
 from onetake.domain.errors import BadValueError
@@ -13,6 +15,7 @@ from onetake.domain.tables import hint
 
 KEY_CHARS_MAX = 255  # fits an index entry of every database, at four bytes each
 _READABLE_KEY_CHARS_MAX = 200  # longer keys are hashed: nobody reads them, and 255 must hold
+_JOB_ID = re.compile(r"job_[0-9a-z]{26}")  # as `clock.new_id` makes them: a name must not mean two jobs
 _LINE_BREAKERS = {"Cc", "Cs", "Zl", "Zp"}  # Unicode categories that break a log line or can't be written
 
 
@@ -115,6 +118,24 @@ def _spelled(value: str | int | Decimal) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
 
+def told_inputs(content: Mapping[str, Any], inputs: Mapping[str, Json]) -> dict[str, object]:
+    """A job's inputs as they may be shown: a text may be a prompt, so of it only its length and its SHA-256 are.
+
+    Whoever has the text can compare: the SHA-256 is of its bytes in UTF-8.
+
+    Args:
+        content: the recipe's, as JSON.
+        inputs: the job's.
+    """
+    return {name: _told(content["inputs"][name]["type"], value) for name, value in inputs.items()}
+
+
+def _told(kind: str, value: Json) -> object:
+    if kind == TextInput.type and isinstance(value, str):
+        return {"chars": len(value), "sha256": hashlib.sha256(value.encode()).hexdigest()}
+    return float(value) if isinstance(value, Decimal) else value
+
+
 def derive_key(recipe: Recipe, inputs: Mapping[str, Json]) -> str:
     """The key of a job that was given none: the same for the same recipe name and key inputs, never time or chance.
 
@@ -133,12 +154,14 @@ def validate_key(key: object) -> str:
     """The caller's own key, exactly as given.
 
     Raises:
-        BadValueError: not a text of 1 to 255 code points in one line.
+        BadValueError: not a text of 1 to 255 code points in one line, or one that looks like a job's id.
     """
     if not isinstance(key, str):
         raise bad_value(("key",), "must be text")
     if not 1 <= len(key) <= KEY_CHARS_MAX:
         raise bad_value(("key",), f"must have 1 to {KEY_CHARS_MAX} characters, not {len(key)}")
+    if _JOB_ID.fullmatch(key):
+        raise bad_value(("key",), "looks like a job's id, and jobs are found by either: choose another")
     for index, char in enumerate(key, start=1):
         if unicodedata.category(char) in _LINE_BREAKERS:
             raise bad_value(

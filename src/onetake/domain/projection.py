@@ -5,10 +5,10 @@ recipe's states read `STEP_ready, STEP_submitting, STEP_submit_unknown, STEP_pro
 STEP_complete`. Of several active steps the worst is shown first. No percentages that the provider didn't give.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from onetake.domain.states import AttemptState, JobState, JobStatus, StepState, WaitReason
+from onetake.domain.states import FINAL_ATTEMPT, AttemptState, JobState, JobStatus, StepState, WaitReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,18 @@ _WORST = (
     JobStatus.QUEUED,
     JobStatus.PREPARING,
 )
+
+
+def step_words() -> list[str]:
+    """What a step may show while its job is open."""
+    own = [state for state in StepState if state not in (StepState.ACTIVE, StepState.FAILED, StepState.CANCELLED)]
+    return [*map(str, own), *(str(state) for state in AttemptState if state not in FINAL_ATTEMPT)]
+
+
+def job_words(steps: Iterable[str]) -> list[str]:
+    """Every evidence word of jobs with these steps."""
+    ended = [str(state) for state in JobState if state is not JobState.OPEN]
+    return ["preparing", *(f"{step}_{word}" for step in steps for word in step_words()), *ended]
 
 
 def shown(step: StepView) -> str:

@@ -18,10 +18,16 @@ from onetake.domain.recipe import (
     Step,
 )
 from onetake.domain.references import BadRef, InputRef, ModelRef, OutputRef, Ref, list_refs
-from onetake.domain.tables import Table, hint
+from onetake.domain.tables import WHOLE_MAX, Table, hint
 
 REPLACEMENT_REASONS = ("provider_failed",)
 """Final failures that a recipe may buy again after: the provider's own last word, nothing else."""
+
+COUNT_MAX = 2**31 - 1
+"""Largest count and length of time in a recipe: what a database's integer holds, and 68 years in seconds."""
+
+OUTPUTS_MAX = 100
+"""Most outputs of a recipe: ten times what any provider makes of one request; each is a row with a hold of its own."""
 
 _NEVER_REPLACED = {"input", "moderation"}  # the same request would be refused again, or was refused for what it is
 _DEADLINE_S = 900  # most models take 2 to 6 minutes; by a quarter of an hour somebody should look
@@ -44,6 +50,7 @@ def read_steps(root: Table, inputs: Mapping[str, Input]) -> tuple[Step, ...]:
         _check_needs(table, step, steps)
         _check_references(table, step, steps, inputs)
     _check_order(root, steps)
+    _check_amounts(root, steps)
     return tuple(steps.values())
 
 
@@ -59,7 +66,7 @@ def _step(table: Table, inputs: Mapping[str, Input]) -> Step:
         operation=table.name("operation"),
         model=table.text("model", pattern=r"\S{1,200}", what="a model's id, without blanks") if is_paid else "",
         needs=table.names("needs", ()),
-        deadline_s=table.whole("deadline_s", _DEADLINE_S, at_least=1),
+        deadline_s=table.whole("deadline_s", _DEADLINE_S, at_least=1, at_most=COUNT_MAX),
         request=request,
         handoffs=_handoffs(table.table("handoff"), request),
         repeats=_repeats(table.table("repeats")) if is_paid else Repeats(),
@@ -85,8 +92,8 @@ def _handoffs(table: Table, request: Json) -> tuple[Handoff, ...]:
 def _repeats(table: Table) -> Repeats:
     usual = Repeats()
     repeats = Repeats(
-        count_max=table.whole("count_max", usual.count_max),
-        elapsed_s_max=table.whole("elapsed_s_max", usual.elapsed_s_max),
+        count_max=table.whole("count_max", usual.count_max, at_most=COUNT_MAX),
+        elapsed_s_max=table.whole("elapsed_s_max", usual.elapsed_s_max, at_most=COUNT_MAX),
     )
     table.end()
     return repeats
@@ -101,7 +108,7 @@ def _replacement(table: Table) -> Replacement:
             raise table.refuse("is never bought again by a rule", "reasons", index)
         if reason not in REPLACEMENT_REASONS:
             raise table.refuse(f"must be one of: {', '.join(REPLACEMENT_REASONS)}", "reasons", index)
-    replacement = Replacement(reasons=reasons, count_max=table.whole("count_max", 1, at_least=1))
+    replacement = Replacement(reasons=reasons, count_max=table.whole("count_max", 1, at_least=1, at_most=COUNT_MAX))
     table.end()
     return replacement
 
@@ -182,3 +189,19 @@ def _check_order(root: Table, steps: Mapping[str, Step]) -> None:
         TopologicalSorter({step.name: step.needs for step in steps.values()}).prepare()
     except CycleError as error:
         raise root.refuse("need each other in a circle: " + " -> ".join(error.args[1]), "steps") from None
+
+
+def _check_amounts(root: Table, steps: Mapping[str, Step]) -> None:
+    """Refuse what no job could hold: too many outputs, or a price that is beyond exact whole numbers in all."""
+    if (count := sum(len(step.outputs) for step in steps.values())) > OUTPUTS_MAX:
+        raise root.refuse(f"have {count} outputs in all; at most {OUTPUTS_MAX} may be expected of a job", "steps")
+    for name in ("credits", "spend_micros_max"):
+        if sum(_worst(step, name) for step in steps.values()) > WHOLE_MAX:
+            raise root.refuse(
+                f"cost more than {WHOLE_MAX} in all, by `price.{name}`, outputs and replacements", "steps"
+            )
+
+
+def _worst(step: Step, name: str) -> int:
+    buys_max = 1 + (step.replacement.count_max if step.replacement else 0)
+    return getattr(step.price, name) * len(step.outputs) * buys_max if step.price else 0

@@ -12,7 +12,7 @@ from onetake.domain.canonical import encode
 from onetake.domain.inputs import fault_of
 from onetake.domain.jsonvalue import Json
 from onetake.domain.recipe import BooleanInput, ChoiceInput, Input, NumberInput, Partial, Recipe, TextInput
-from onetake.domain.recipe_steps import read_steps
+from onetake.domain.recipe_steps import COUNT_MAX, read_steps
 from onetake.domain.tables import Table, hint, parse_toml, root_table
 
 _RECIPE_NAME = r"[a-z][a-z0-9_-]{0,39}"
@@ -50,7 +50,7 @@ def recipe_from_content(content: Mapping[str, object], source: str) -> Recipe:
     inputs = _inputs(declared)
     recipe = Recipe(
         name=head.text("name", pattern=_RECIPE_NAME, what="a name: a-z, 0-9, - and _, a letter first, at most 40"),
-        version=head.whole("version", at_least=1),
+        version=head.whole("version", at_least=1, at_most=COUNT_MAX),
         title=head.text("title", head.text("name"), pattern=_LINE, what="one line of at most 200 characters"),
         summary=head.text("summary", "", pattern=r"(?s).*"),
         key=_key(head, inputs),

@@ -113,6 +113,7 @@ class AlarmKind(enum.StrEnum):
 
     DEADLINE = "deadline"
     KEY_REFUSED = "key_refused"
+    NO_ANSWER = "no_answer"
     MISSING_TASK = "missing_task"
     UNLISTED_STATUS = "unlisted_status"
     NO_ADDRESSES = "no_addresses"
@@ -121,6 +122,8 @@ class AlarmKind(enum.StrEnum):
     MODEL_REFUSED = "model_refused"
     MODEL_LIST = "model_list"
     REPEATS = "repeats"
+    ROUTE_PAUSED = "route_paused"
+    BROKEN = "broken"
 
 
 class ErrorCategory(enum.StrEnum):

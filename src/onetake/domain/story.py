@@ -19,7 +19,11 @@ def sentence(line: Line) -> str:
 
 
 def _created(_: Line, data: Line) -> str:
-    return f"Ordered by recipe {data['recipe']}: {data['expected']} outputs are expected."
+    return f"Ordered by recipe {data['recipe']}: {_expected(data['expected'])}."
+
+
+def _expected(count: int) -> str:
+    return "1 output is expected" if count == 1 else f"{count} outputs are expected"
 
 
 def _ready(line: Line, _: Line) -> str:
@@ -76,7 +80,8 @@ def _died(line: Line, data: Line) -> str:
 
 def _delivered(line: Line, data: Line) -> str:
     files = ", ".join(f"{file['digest'][:12]} ({file['size_bytes']:,} bytes)" for file in data["files"])
-    return f"{_step(line)}: fetched, decoded, measured and stored: {files or 'nothing'}."
+    nothing = "all that was ordered stands already" if data["filled"] else "nothing"
+    return f"{_step(line)}: fetched, decoded, measured and stored: {files or nothing}."
 
 
 def _step_failed(line: Line, data: Line) -> str:
@@ -109,7 +114,10 @@ def _alarm(line: Line, data: Line) -> str:
 def _resumed(line: Line, data: Line) -> str:
     ids = "1 saved id" if data["polls"] == 1 else f"{data['polls']} saved ids"
     steps = "1 step" if data["steps"] == 1 else f"{data['steps']} steps"
-    return f"{line['actor']} resumed the job: {ids} polled now, {steps} released."
+    files = {0: "", 1: ", 1 file fetched from a fresh address"}.get(
+        data.get("files", 0), f", {data.get('files')} files fetched from fresh addresses"
+    )
+    return f"{line['actor']} resumed the job: {ids} polled now{files}, {steps} released."
 
 
 def _frozen(line: Line, data: Line) -> str:
@@ -118,7 +126,11 @@ def _frozen(line: Line, data: Line) -> str:
 
 
 def _ended(word: str) -> Callable[[Line, Line], str]:
-    return lambda _, data: f"The job {word}: {data['filled']} of {data['expected']} outputs stand."
+    return lambda _, data: f"The job {word}: {_of(data['filled'], data['expected'])}."
+
+
+def _of(filled: int, expected: int) -> str:
+    return f"{filled} of {expected} {'output stands' if expected == 1 else 'outputs stand'}"
 
 
 def _step(line: Line) -> str:
@@ -136,6 +148,7 @@ _TELLERS: dict[str, Callable[[Line, Line], str]] = {
     "attempt.refused": _refused,
     "attempt.finished": _finished,
     "attempt.failed": _died,
+    "step.filled": _delivered,
     "attempt.delivered": _delivered,
     "step.complete": lambda line, _: f"{_step(line)} is complete.",
     "step.failed": _step_failed,

@@ -110,13 +110,13 @@ class Table:
             raise self.refuse(f"must be one of: {', '.join(options)}{hint(word, options)}", key)
         return word
 
-    def whole(self, key: str, default: int | None = None, *, at_least: int = 0) -> int:
+    def whole(self, key: str, default: int | None = None, *, at_least: int = 0, at_most: int = WHOLE_MAX) -> int:
         """A whole number within bounds."""
         if default is not None and not self.has(key):
             return default
         value = self.value(key)
-        if type(value) is not int or not at_least <= value <= WHOLE_MAX:
-            raise self.refuse(f"must be a whole number from {at_least} to {WHOLE_MAX}", key)
+        if type(value) is not int or not at_least <= value <= at_most:
+            raise self.refuse(f"must be a whole number from {at_least} to {at_most}", key)
         return value
 
     def entries(self, key: str, default: list[Json] | None = None) -> list[Json]:

@@ -46,6 +46,7 @@ class Mark:
     Attributes:
         tone: what it looks like: a step's state, person, doubt or over.
         text: a word or two for beside the mark; may be empty.
+        detail: what to write after it, if there is room: the id that a person attached.
         number: the attempt that begins here.
         title: its sentence, and how far a request got.
     """
@@ -54,6 +55,7 @@ class Mark:
     at_us: int
     tone: str
     text: str
+    detail: str
     number: int | None
     title: str
 
@@ -116,6 +118,7 @@ _EVENTS: dict[str, _Event] = {
         "provider", "complete", bars={"onetake": "collecting", "provider": "", "storage": "fetching"}
     ),
     "attempt.failed": _Event("provider", "failed", "failed", bars={"onetake": "ready", "provider": ""}),
+    "step.filled": _Event("storage", "complete"),
     "attempt.delivered": _Event("storage", "complete", bars={"storage": ""}),
     "step.complete": _Event("onetake", "complete", bars={"onetake": "complete"}),
     "step.failed": _Event("onetake", "failed", bars={"onetake": "failed"}),
@@ -179,6 +182,7 @@ class _Board:
             at_us=line["at"],
             tone="person" if is_attached else event.tone,
             text="attached" if is_attached else event.text,
+            detail=shown(str(line["data"]["ref"]), 40) if is_attached else "",
             number=number,
             title=self._title(line),
         )

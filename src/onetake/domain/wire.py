@@ -4,7 +4,7 @@ Pure values. `providers.transport` fills them in, `domain.outcome` reads them.
 """
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,3 +103,8 @@ class WireResult:
 
     receipt: SendReceipt
     answer: Answer | None
+
+    def bare(self) -> "WireResult":
+        """The same without a word of anybody's: how far it got, and the status."""
+        answer = replace(self.answer, headers={}, body=b"") if self.answer else None
+        return WireResult(receipt=replace(self.receipt, detail=""), answer=answer)

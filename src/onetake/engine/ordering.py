@@ -2,6 +2,7 @@
 
 from onetake.domain.errors import BadValueError, MediaError
 from onetake.domain.recipe import Recipe
+from onetake.domain.recipe_contracts import check_contracts
 from onetake.engine import models
 from onetake.engine.parts import Parts
 from onetake.media.decoder import VIDEO_HINT, can_decode
@@ -15,18 +16,14 @@ async def check_orderable(parts: Parts, recipe: Recipe) -> None:
 
     Raises:
         BadValueError: a model isn't offered to our key.
-        RecipeError: there is no such provider or operation.
+        RecipeError: there is no such provider or operation, or a request lacks what its contract wants.
         MediaError: an output can't be checked here, with the way to install what is missing.
         ProviderError: there is no key, or the provider refuses it.
     """
+    check_contracts(recipe, {name: adapter.contract for name, adapter in parts.adapters.items()}, recipe.name)
     for step in recipe.steps:
         if step.kind != "generate":
             continue
-        known = parts.adapters.get(step.provider)
-        if known is None:
-            listed = ", ".join(sorted(parts.adapters))
-            raise BadValueError(f"Recipe {recipe.name} orders from {step.provider!r}; known providers: {listed}.")
-        known.contract.operation(step.operation)
         if not all(can_decode(str(output.spec["kind"])) for output in step.outputs):
             raise MediaError(VIDEO_HINT)
         offered = await models.offered(parts, step.provider)

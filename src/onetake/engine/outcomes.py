@@ -13,6 +13,7 @@ from onetake.domain.events import AttemptEvent, CaseEvent, StepEvent
 from onetake.domain.pacing import REPEAT_BACKOFF_S_MAX, backoff_s
 from onetake.domain.states import AlarmKind, AttemptState, CaseKind, ErrorCategory, StepState, WaitReason
 from onetake.domain.wire import SendReceipt, WireResult
+from onetake.engine.routes import record_answer
 from onetake.engine.settling import Fault, cancel_step, close_cases, fail_step, open_case
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
@@ -23,18 +24,23 @@ from onetake.store.steps import Step
 REPEAT_BASE_S = 1.0
 """First pause after a send that never left or came too early; doubled each time."""
 
+REPEATS_ALARM_AFTER = 3
+"""Sends in a row that came to nothing before a person is told: one or two are weather, and three take some seconds."""
+
 
 def record_outcome(turn: Turn, adapter: Adapter, attempt_id: str, outcome: Outcome, result: WireResult) -> None:
     """Record what the attempt's POST came to, with its receipt."""
     attempt, answer = attempts.get(turn.tx, attempt_id), result.answer
-    attempts.record_send(
+    is_new = attempts.record_send(
         turn.tx,
         attempt_id,
         outcome=_word(outcome),
         receipt=_receipt_json(result.receipt),
         status=answer.status if answer else None,
-        raw=answer.body if answer and not isinstance(outcome, Accepted) else None,
+        raw=answer.body or None if answer and not isinstance(outcome, Accepted) else None,
     )
+    if is_new:
+        record_answer(turn, attempt, _word(outcome))
     match outcome:
         case Accepted():
             bind(turn, adapter, attempt, outcome, source="answer")
@@ -92,6 +98,8 @@ def bind(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, *, 
     turn.tell("attempt.accepted", attempt, step.name, {"ref": accepted.ref, "source": source})
     decision = CaseEvent.ATTACHED if source == "attach" else CaseEvent.SETTLED
     close_cases(turn, CaseKind.UNKNOWN, decision, attempt, f"the provider's id is known by {source}")
+    if step.repeats and alarms.clear(turn.tx, step.id, AlarmKind.REPEATS):
+        turn.tell("alarm.cleared", step)
     if step.state in (StepState.WAITING, StepState.READY):
         steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": attempt.id})
     return True
@@ -194,10 +202,21 @@ def _come_back(
         _park(turn, step, counted)
     else:
         steps.advance(turn.tx, step, StepEvent.CAME_BACK, {**counted, "not_before": now_us + round(pause_s * 1e6)})
+        if repeats >= REPEATS_ALARM_AFTER:
+            detail = f"{repeats} sends in a row were not accepted; it is sent again by itself"
+            if _alarm(turn, step, detail):
+                turn.tell("alarm.raised", step, data={"kind": AlarmKind.REPEATS, "detail": detail})
 
 
 def _park(turn: Turn, step: Step, counted: Mapping[str, object]) -> None:
     steps.advance(turn.tx, step, StepEvent.PARKED, {**counted, "waiting_for": WaitReason.REVIEW})
     detail = f"{counted['repeats']} sends in a row were not accepted; `onetake jobs resume` sends again"
-    alarms.raise_(turn.tx, turn.clock, AlarmKind.REPEATS, step.id, job_id=step.job_id, detail=detail)
+    _alarm(turn, step, detail)
     turn.tell("step.parked", step, data={"waiting_for": WaitReason.REVIEW, "why": detail})
+
+
+def _alarm(turn: Turn, step: Step, detail: str) -> bool:
+    """Whether the alarm is new; one that stands is put in these words."""
+    is_new = alarms.raise_(turn.tx, turn.clock, AlarmKind.REPEATS, step.id, job_id=step.job_id, detail=detail)
+    alarms.restate(turn.tx, AlarmKind.REPEATS, step.id, detail)
+    return is_new

@@ -1,6 +1,6 @@
 """What the engine is made of, handed to each of its functions; `app` is the only one that makes it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from onetake.clock import Clock
 from onetake.config import Settings
 from onetake.domain.outputs import Measures
-from onetake.engine.turn import RecipeBook, Turn
+from onetake.engine.turn import RecipeBook, Told, Turn
 from onetake.engine.waiting import Bell
 from onetake.media.blobs import Blobs
 from onetake.media.fetch import Fetched, FetchFailed
@@ -43,7 +43,12 @@ class Measuring(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Everything that acts or is asked. `wake` is set when a step may have become ready."""
+    """Everything that acts or is asked.
+
+    Attributes:
+        wake: set when a step may have become ready.
+        on_told: told what was appended to journals, once it is committed.
+    """
 
     settings: Settings
     clock: Clock
@@ -55,6 +60,7 @@ class Parts:
     blobs: Blobs
     book: RecipeBook = field(default_factory=RecipeBook)
     wake: Bell = field(default_factory=Bell)
+    on_told: Callable[[Sequence[Told]], None] = lambda _: None
 
     async def act(self, actor: str, op: Callable[Concatenate[Turn, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The operation's result, committed; acts that it permits start after this returned.
@@ -62,9 +68,13 @@ class Parts:
         Raises:
             DatabaseError: the database can't be written now; nothing of the operation stands.
         """
+        last: list[Turn] = []
 
         def turn(tx: Tx) -> T:
-            return op(Turn(tx, self.clock, self.book, actor), *args, **kwargs)
+            last[:] = [Turn(tx, self.clock, self.book, actor)]  # it may run more than once; the last one stands
+            return op(last[0], *args, **kwargs)
 
         turn.__name__ = op.__name__  # so that a database can tell what it runs
-        return await self.database.write(turn)
+        result = await self.database.write(turn)
+        self.on_told(last[0].told)
+        return result

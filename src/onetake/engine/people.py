@@ -2,34 +2,19 @@
 
 from dataclasses import dataclass
 
-from onetake.domain.answers import (
-    Accepted,
-    Died,
-    Finished,
-    KeyRefused,
-    Missing,
-    NoAddresses,
-    NoAnswer,
-    Reading,
-    Unlisted,
-    Working,
-    as_ref,
-    echoed_model,
-    poll_path,
-    reading_of,
-)
-from onetake.domain.errors import BadValueError, NotAllowedError, ProviderError
+from onetake.domain.answers import Accepted, as_ref
+from onetake.domain.errors import BadValueError, NotAllowedError
 from onetake.domain.events import StepEvent
 from onetake.domain.jsonvalue import shown
 from onetake.domain.states import AlarmKind, AttemptState, JobState, StepState, WaitReason
 from onetake.engine.finding import find_job
 from onetake.engine.outcomes import bind
 from onetake.engine.parts import Parts
-from onetake.engine.poller import POLL_TIMEOUT_S
+from onetake.engine.recognising import look_at
 from onetake.engine.settling import cancel_waiting, close_job
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
-from onetake.store import alarms, attempts, jobs, models, steps
+from onetake.store import alarms, artifacts, attempts, jobs, models, steps
 from onetake.store.attempts import Attempt
 from onetake.store.database import Tx
 from onetake.store.steps import Step
@@ -37,13 +22,22 @@ from onetake.store.steps import Step
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """How much was set going again: refs to poll now, and steps that a person had to release."""
+    """How much was set going again.
+
+    Attributes:
+        polls: saved refs that are asked about now.
+        files: files that are fetched now, from fresh addresses.
+        steps: steps that a person had to release.
+    """
 
     polls: int
+    files: int
     steps: int
 
 
-async def attach(parts: Parts, job_name: str, ref: str, *, step_name: str | None = None) -> Attempt:
+async def attach(
+    parts: Parts, job_name: str, ref: str, *, step_name: str | None = None, is_sure: bool = False
+) -> Attempt:
     """The attempt that the provider's id now belongs to, after a live look at it.
 
     Args:
@@ -51,11 +45,13 @@ async def attach(parts: Parts, job_name: str, ref: str, *, step_name: str | None
         job_name: the job's id or key.
         ref: the provider's id, as a person found it.
         step_name: which step, where more than one is unknown.
+        is_sure: a person says so, where the task may be another unknown request's as well.
 
     Raises:
         BadValueError: what was given can't be an id.
         NotFoundError: there is no such job.
-        NotAllowedError: no step is unknown, the id is another attempt's, or it isn't a task of this order.
+        NotAllowedError: no step is unknown, the id is another attempt's, it isn't a task of this order, or may be one
+            of another order as well and nobody is sure.
         ProviderError: the provider couldn't be asked; nothing was changed.
     """
     if as_ref(ref) is None:
@@ -67,7 +63,7 @@ async def attach(parts: Parts, job_name: str, ref: str, *, step_name: str | None
     )
     if owner is not None:
         raise NotAllowedError(f"{ref} belongs to another attempt ({owner}): nothing was attached.")
-    await _look_at(parts, adapter, attempt, step, ref)
+    await look_at(parts, adapter, attempt, step, ref, is_sure=is_sure)
     bound = await parts.act(parts.settings.person, _attach, adapter, attempt.id, ref)
     if not bound:
         raise NotAllowedError(f"{ref} can't be attached: the attempt or the id was taken meanwhile; look at it again.")
@@ -92,38 +88,13 @@ def _find_unknown(tx: Tx, job_name: str, step_name: str | None) -> tuple[Attempt
     return found[0]
 
 
-async def _look_at(parts: Parts, adapter: Adapter, attempt: Attempt, step: Step, ref: str) -> None:
-    """Ask the provider about the id with our own key, and refuse one that is not a task of this order."""
-    request = adapter.poll_request(adapter.origin + poll_path(adapter.contract, ref))
-    result = await parts.transport.get(request, credential=adapter.credential(), timeout_s=POLL_TIMEOUT_S)
-    operation = adapter.contract.operation(attempt.operation)
-    reading = reading_of(adapter.contract, operation, ref, result, now_s=parts.clock.now_us() / 1e6)
-    if isinstance(reading, KeyRefused | NoAnswer):
-        raise ProviderError(f"{adapter.name} could not be asked about {ref} ({_said(reading)}): nothing was attached.")
-    if isinstance(reading, Missing):
-        raise NotAllowedError(f"{adapter.name} knows no task {ref}: nothing was attached.")
-    model = echoed_model(adapter.contract, result)
-    if model is not None and model != step.model:
-        raise NotAllowedError(f"{ref} runs the model {model}, this step ordered {step.model}: nothing was attached.")
-
-
-def _said(reading: Reading) -> str:
-    match reading:
-        case KeyRefused():
-            return f"it refuses our key, HTTP {reading.status}"
-        case NoAnswer():
-            return reading.reason
-        case Working() | Unlisted() | Finished() | Died() | NoAddresses() | Missing():
-            return type(reading).__name__.lower()
-
-
 def _attach(turn: Turn, adapter: Adapter, attempt_id: str, ref: str) -> bool:
     attempt = attempts.get(turn.tx, attempt_id)
     return bind(turn, adapter, attempt, Accepted(ref=ref, locator=""), source="attach")
 
 
 def resume(turn: Turn, job_name: str) -> Resumed:
-    """Poll the saved refs now, fetch again what is finished, and release steps that wait for a person. Free.
+    """Poll the saved refs now, fetch what is finished from fresh addresses, release what waits for a person. Free.
 
     A step that is released may be sent again only because its last sends provably were not accepted.
 
@@ -134,7 +105,7 @@ def resume(turn: Turn, job_name: str) -> Resumed:
     job = jobs.get(turn.tx, find_job(turn.tx, job_name)["id"])
     if job["state"] != JobState.OPEN:
         raise NotAllowedError(f"Job {job['id']} is {job['state']}: there is nothing to resume.")
-    polls = attempts.make_due(turn.tx, job["id"])
+    polls, files = attempts.make_due(turn.tx, job["id"]), artifacts.ask_anew(turn.tx, job["id"])
     released = 0
     for step in steps.list_of_job(turn.tx, job["id"]):
         if step.state is StepState.WAITING and step.waiting_for is WaitReason.REVIEW:
@@ -142,8 +113,8 @@ def resume(turn: Turn, job_name: str) -> Resumed:
             models.forget(turn.tx, step.provider)  # it may have waited for a model that is offered by now
             alarms.clear(turn.tx, step.id, AlarmKind.REPEATS, AlarmKind.MODEL_REFUSED)
             released += 1
-    turn.tell("job.resumed", job["id"], data={"polls": polls, "steps": released})
-    return Resumed(polls=polls, steps=released)
+    turn.tell("job.resumed", job["id"], data={"polls": polls, "files": files, "steps": released})
+    return Resumed(polls=polls, files=files, steps=released)
 
 
 def cancel(turn: Turn, job_name: str) -> JobState:

@@ -39,8 +39,15 @@ POLL_TIMEOUT_S = 30.0
 EMPTY_MAX = 5
 """Answers in a row that say finished without any output before a person is asked; polling goes on."""
 
+FAILURES_MAX = 5
+"""Polls in a row that said nothing before an alarm: one or two are weather, and five take some minutes."""
+
 MISSING_MAX = 5
 """Spaced answers in a row that say that there is no such task before a person is asked; polling goes on."""
+
+
+_UNHEARD = frozenset({AlarmKind.KEY_REFUSED, AlarmKind.NO_ANSWER})
+"""Alarms that any answer about the task clears."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,9 @@ async def poll(parts: Parts, watch: Watch) -> Visit:
     operation = adapter.contract.operation(held.operation)
     now_s = parts.clock.now_us() / 1e6
     reading = reading_of(adapter.contract, operation, held.ref, result, now_s=now_s)
-    return await _follow(parts, watch, reading)
+    visit = await _follow(parts, watch, reading)
+    watch.must_renew = False  # with no fresh addresses the old ones get another try: storage may be back before the API
+    return visit
 
 
 async def _follow(parts: Parts, watch: Watch, reading: Reading) -> Visit:
@@ -98,7 +107,11 @@ async def _follow(parts: Parts, watch: Watch, reading: Reading) -> Visit:
             return _backed_off(parts, watch, None)
         case NoAnswer():
             await _check_deadline(parts, watch)
-            return _backed_off(parts, watch, reading.retry_after_s)
+            visit = _backed_off(parts, watch, reading.retry_after_s)
+            if watch.failures >= FAILURES_MAX:
+                detail = f"{watch.failures} polls in a row got no answer ({reading.reason}); it is polled on"
+                await _alarm(parts, watch, AlarmKind.NO_ANSWER, detail)
+            return visit
         case _:  # pragma: no cover
             assert_never(reading)
 
@@ -189,9 +202,10 @@ async def _finished(parts: Parts, watch: Watch, reading: Finished) -> Visit:
     is_renewed = await parts.act(watch.held.worker_id, record_finished, watch.held, reading.addresses)
     if is_renewed is None:
         return Over()
-    was_renewing, watch.must_renew = watch.must_renew, False
     watch.held = await parts.database.read(leases.watched, watch.held.attempt_id)
-    if was_renewing and not is_renewed:  # the same dead address again
+    watch.raised -= _UNHEARD
+    watch.renewals += watch.must_renew
+    if watch.must_renew and not is_renewed:  # the same dead address again
         return _backed_off(parts, watch, None)
     return Again(0.0)
 
@@ -208,6 +222,8 @@ def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...]) -> bo
         alarms.clear(turn.tx, held.attempt_id)
         for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
             close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider named its outputs")
+    elif held.has_alarms:
+        alarms.clear(turn.tx, held.attempt_id, *sorted(_UNHEARD))
     return changed > 0
 
 
@@ -241,7 +257,8 @@ def _end_step(turn: Turn, step: Step, attempt: Attempt, died: Died) -> None:
     rule = turn.recipe_of(step.job_id).step(step.name).replacement
     is_wanted = not died.is_moderation and not jobs.is_cancel_requested(turn.tx, step.job_id)
     if rule is not None and is_wanted and _permits(rule, step):
-        steps.advance(turn.tx, step, StepEvent.CAME_BACK, {"replacements": step.replacements + 1})
+        counted = {"replacements": step.replacements + 1, "repeats": 0, "repeats_since": None}
+        steps.advance(turn.tx, step, StepEvent.CAME_BACK, counted)
         data = {"reason": "provider_failed", "n": step.replacements + 1, "of": rule.count_max}
         turn.tell("step.replaced", attempt, step.name, data)
         return

@@ -27,6 +27,8 @@ class Watch:
         seen: per place in the provider's list, the digest of the last download that was not what was ordered.
         raised: alarms raised since the last good answer.
         must_renew: the saved addresses are dead; the saved ref is asked for fresh ones.
+        refusal: with what words an address was refused last, for good; empty if it wasn't.
+        renewals: how often the provider named addresses anew since it was refused with these words first.
     """
 
     held: Watched
@@ -36,6 +38,8 @@ class Watch:
     seen: Mapping[int, str] = field(default_factory=lambda: _NOTHING)
     raised: frozenset[AlarmKind] = frozenset()
     must_renew: bool = False
+    refusal: str = ""
+    renewals: int = 0
 
 
 class Schedule:

@@ -24,6 +24,7 @@ from onetake.domain.states import (
 )
 from onetake.engine.turn import Turn
 from onetake.store import alarms, artifacts, attempts, cases, jobs, ledger, steps
+from onetake.store.artifacts import Expected
 from onetake.store.attempts import Attempt
 from onetake.store.database import Row
 from onetake.store.steps import Step
@@ -85,13 +86,16 @@ def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | N
 
     None if another writer was first, or the step had ended without this attempt.
     """
-    missing = _missing(turn, attempt, files)
+    outputs = artifacts.list_expected(turn.tx, step_id=attempt.step_id)
+    missing = _missing(outputs, files)
     changes = {"charged": "yes", **(_SHORT if missing else {})}
     if attempts.advance(turn.tx, attempt, AttemptEvent.DELIVERED, changes) is None:
         return None
     alarms.clear(turn.tx, attempt.id)
     step = steps.get(turn.tx, attempt.step_id)
-    filled = fill(turn, attempt, files)
+    for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
+        close_cases(turn, kind, CaseEvent.SETTLED, attempt, "its files came")
+    filled = _filled_before(turn, attempt, outputs) + fill(turn, attempt, files)
     told = [{"digest": file.digest, "size_bytes": file.size_bytes} for file in files]
     turn.tell("attempt.delivered", attempt, step.name, {"files": told, "filled": filled})
     if step.state in FINAL_STEP:
@@ -110,11 +114,17 @@ def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | N
     return state
 
 
-def _missing(turn: Turn, attempt: Attempt, files: list[Checked]) -> set[str]:
-    """The outputs of the attempt's step that stay missing once these files fill theirs."""
+def _missing(outputs: list[Expected], files: list[Checked]) -> set[str]:
+    """The outputs of a step that stay missing once these files fill theirs."""
     found = {file.ordinal for file in files}
-    outputs = artifacts.list_expected(turn.tx, step_id=attempt.step_id)
     return {output.name for output in outputs if output.artifact_id is None and output.ordinal not in found}
+
+
+def _filled_before(turn: Turn, attempt: Attempt, outputs: list[Expected]) -> int:
+    """How many of the outputs are filled by files of this attempt that came before its last one."""
+    filled = {output.artifact_id for output in outputs if output.artifact_id is not None}
+    own = artifacts.list_of_attempt(turn.tx, attempt.id) if filled else []
+    return sum(artifact.id in filled for artifact in own)
 
 
 def fill(turn: Turn, attempt: Attempt, files: list[Checked]) -> int:
@@ -151,6 +161,7 @@ def fail_step(turn: Turn, step: Step, attempt: Attempt, fault: Fault) -> None:
     """End a step for good: its money by what was charged, the steps behind it cancelled, the job closed."""
     if steps.advance(turn.tx, step, StepEvent.FAILED) is None:
         return
+    alarms.clear(turn.tx, step.id)
     data = {"category": fault.category, "code": fault.code, "charged": fault.charged}
     turn.tell("step.failed", attempt, step.name, data)
     if fault.charged == "no":
@@ -180,6 +191,7 @@ def cancel_step(turn: Turn, step: Step) -> None:
 
 def _cancel(turn: Turn, step: Step) -> None:
     if steps.advance(turn.tx, step, StepEvent.CANCELLED):
+        alarms.clear(turn.tx, step.id)
         _release(turn, step, "cancelled before it was sent")
         turn.tell("step.cancelled", step)
 

@@ -3,7 +3,8 @@
 `claim` commits, for each ready step, an attempt in `submitting` with the exact bytes. Only a claim that this
 process got back may be sent, once. A submitting lease lasts as long as the POST may take plus a margin, by
 the database's clock; the last check before the first byte refuses to send when less than the total timeout is
-left. What the POST came to is recorded whether or not the lease still stands: it is evidence (L14).
+left. What the POST came to is recorded whether or not the lease still stands: it is evidence (L14). If something in
+the answer can't be recorded, what it comes to is, without it; if even that can't, that there is a doubt.
 """
 
 import asyncio
@@ -13,22 +14,25 @@ from dataclasses import dataclass
 import structlog
 
 from onetake.clock import new_id
-from onetake.domain.answers import Accepted, NotSent, Outcome, outcome_of
+from onetake.domain.answers import Accepted, NotSent, Outcome, Unknown, bare, outcome_of
 from onetake.domain.errors import DatabaseError
 from onetake.domain.events import StepEvent
-from onetake.domain.states import AttemptState
+from onetake.domain.states import AlarmKind, AttemptState
 from onetake.domain.wire import SendFault, SendPhase, SendReceipt, WireRequest, WireResult
 from onetake.engine.addresses import park_if_old
+from onetake.engine.limits import LimitGate
 from onetake.engine.outcomes import record_outcome
 from onetake.engine.parts import Parts
+from onetake.engine.routes import RouteGate
 from onetake.engine.settling import request_of
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
-from onetake.store import attempts, leases, steps
+from onetake.providers.transport import LAST_WORDS_S
+from onetake.store import alarms, attempts, leases, steps
 from onetake.store.steps import Step
 
 LEASE_MARGIN_S = 5.0
-"""Beyond the POST's own timeout: time to be scheduled before the send and to record its answer after it."""
+"""Beyond what the POST itself may take: time to be scheduled before the send and to record its answer after it."""
 
 RECORD_PAUSE_S = 1.0
 """Between tries to record an answer while the database can't be written."""
@@ -62,27 +66,34 @@ class Market:
         offered: the models that each provider account is offered; steps for others are left alone.
         limit: free POST slots; nothing is claimed for want of one.
         started_s: monotonic seconds before the transaction began; the leases made in it are at least this old.
+        only: the id of the one step that may be claimed; empty for any.
+        per_account: most attempts of one account in flight; None for no bound.
     """
 
     adapters: Mapping[str, Adapter]
     offered: Mapping[str, tuple[str, ...]]
     limit: int
     started_s: float
+    only: str = ""
+    per_account: int | None = None
 
 
 def claim(turn: Turn, market: Market) -> list[Claim]:
     """The steps that are now the actor's to send, each with a committed attempt."""
     closed = frozenset(provider for provider, models in market.offered.items() if not models)
-    claims = []
-    for step in leases.list_ready(turn.tx, limit=market.limit, closed=closed):
-        if step.model not in market.offered.get(step.provider, ()):
+    claims, routes = [], RouteGate(turn.tx)
+    limits = LimitGate(turn.tx, market.adapters, per_account=market.per_account)
+    for step in leases.list_ready(
+        turn.tx, limit=market.limit, closed=closed | limits.closed, paused=routes.closed, full=limits.full
+    ):
+        if market.only not in ("", step.id) or step.model not in market.offered.get(step.provider, ()):
             continue
         siblings = attempts.list_of_step(turn.tx, step.id) if step.attempts else []
         running = next((each for each in siblings if each.ref and each.state in _RUNNING), None)
         if running is not None:  # an earlier buy turned out to be running: adopt it, buy nothing
             steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": running.id})
             continue
-        if park_if_old(turn, step):
+        if park_if_old(turn, step) or not routes.admits(step) or not limits.admits(step):
             continue
         made = _intend(turn, market.adapters[step.provider], step, market.started_s)
         if made is not None:
@@ -107,8 +118,10 @@ def _intend(turn: Turn, adapter: Adapter, step: Step, started_s: float) -> Claim
         no=no,
         contract_version=adapter.contract.version,
         worker_id=turn.actor,
-        lease_us=round((timeout_s + LEASE_MARGIN_S) * 1e6),
+        lease_us=round((timeout_s + LAST_WORDS_S + LEASE_MARGIN_S) * 1e6),
     )
+    if step.not_before is not None:  # put off before, perhaps because it broke us
+        alarms.clear(turn.tx, step.id, AlarmKind.BROKEN)
     attempts.insert_wire(turn.tx, attempt_id, wire, callback_token=turn.clock.token(24).hex())
     turn.tell("attempt.submitting", attempt, step.name)
     return Claim(
@@ -138,10 +151,11 @@ def withdraw(turn: Turn, adapters: Mapping[str, Adapter], taken: frozenset[str])
 async def submit(
     parts: Parts, claimed: Claim, *, worker_id: str, give_up: asyncio.Event, on_sending: Callable[[], None]
 ) -> Outcome:
-    """Send the claim once and record what it came to; `on_sending` is called right before the first byte.
+    """Send the claim once and give what was recorded of it; `on_sending` is called right before the first byte.
 
     Raises:
         DatabaseError: the worker is stopping and the answer can't be written; its lease will run out.
+        Exception: not even a doubt can be recorded; its lease will run out.
     """
     adapter, clock = parts.adapters[claimed.provider], parts.clock
 
@@ -157,16 +171,32 @@ async def submit(
         give_up=give_up,
     )
     outcome = outcome_of(adapter.contract, result, now_s=clock.now_us() / 1e6)
+    return await _record(parts, claimed, outcome, result, worker_id=worker_id, give_up=give_up)
+
+
+async def _record(
+    parts: Parts, claimed: Claim, outcome: Outcome, result: WireResult, *, worker_id: str, give_up: asyncio.Event
+) -> Outcome:
+    """What was recorded: the outcome; without the provider's words if those can't be kept; or that it is in doubt."""
+    adapter, ref = parts.adapters[claimed.provider], outcome.ref if isinstance(outcome, Accepted) else None
+    in_doubt = f"the provider took it as {ref}, and that can't be recorded" if ref else "the answer can't be recorded"
+    tellings = iter([(bare(outcome), result.bare()), (Unknown(reason=in_doubt), result.bare())])
     while True:
         try:
             await parts.act(worker_id, record_outcome, adapter, claimed.attempt_id, outcome, result)
         except DatabaseError as error:
             # The answer is in hand and must not be lost: tried until it is written or the worker has to go. Whoever
             # reads the log can attach the id then.
-            ref = outcome.ref if isinstance(outcome, Accepted) else None
             _log.error("answer.not_recorded", attempt=claimed.attempt_id, ref=ref, error=error.sentence)
             if give_up.is_set():
                 raise
-            await clock.sleep(RECORD_PAUSE_S)
+            await parts.clock.sleep(RECORD_PAUSE_S)
+        except Exception as error:
+            # Something in the answer can't be kept, or breaks us. The error's own words may quote it: not one of them.
+            _log.error("answer.not_recorded", attempt=claimed.attempt_id, ref=ref, error=type(error).__name__)
+            less = next(tellings, None)
+            if less is None:
+                raise
+            outcome, result = less
         else:
             return outcome

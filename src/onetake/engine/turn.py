@@ -1,20 +1,16 @@
 """One operation's turn in a transaction: what it writes with, and who it acts for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onetake.clock import Clock
-from onetake.domain.answers import without_texts
+from onetake.domain.quoting import without_texts
 from onetake.domain.recipe import Recipe
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.store import jobs, journal, recipes
 from onetake.store.attempts import Attempt
 from onetake.store.database import Tx
 from onetake.store.steps import Step
-
-JOBS_MAX = 4096
-"""Jobs whose recipe is remembered: those of the last seconds, which are written about again and again."""
-
 
 JOBS_MAX = 4096
 """Jobs whose recipe is remembered: those of the last seconds, which are written about again and again."""
@@ -45,17 +41,29 @@ class RecipeBook:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A line that was appended to a job's journal, without its data; `attempt_no` is None where it is about none."""
+
+    event: str
+    job_id: str
+    step: str
+    attempt_no: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """What an operation is handed: its transaction, the clock for ids and chance, recipes, and the actor.
 
     Attributes:
         actor: a worker's id or a person's name, for the journal.
+        told: what was appended to journals; it happened once the transaction is committed.
     """
 
     tx: Tx
     clock: Clock
     book: RecipeBook
     actor: str
+    told: list[Told] = field(default_factory=list)
 
     def recipe_of(self, job_id: str) -> Recipe:
         """The recipe that the job was made from."""
@@ -84,3 +92,4 @@ class Turn:
         name = about.name if isinstance(about, Step) else step
         no = about.no if isinstance(about, Attempt) else None
         journal.record(self.tx, job_id, event, actor=self.actor, step=name, attempt_no=no, data=data)
+        self.told.append(Told(event, job_id, name, no))

@@ -11,9 +11,9 @@ from functools import partial
 
 import structlog
 
-from onetake.domain.errors import OnetakeError
+from onetake.domain.errors import DatabaseError, OnetakeError, ProviderError
 from onetake.domain.pacing import POLL_BACKOFF_S_MAX, backoff_s
-from onetake.domain.states import AttemptState
+from onetake.domain.states import AlarmKind, AttemptState
 from onetake.engine import collector, poller
 from onetake.engine.parts import Parts
 from onetake.engine.poller import Again, Over
@@ -24,6 +24,9 @@ from onetake.store.leases import Watched
 
 LONG_WAIT_S = 60.0
 """A backoff beyond this is written down, so that a restart honours it and `--until-idle` can tell it from work."""
+
+BROKEN_MAX = 3
+"""Failures in a row before an unexpected one raises an alarm: the first may come of something that passes."""
 
 _log = structlog.get_logger("onetake.watcher")
 
@@ -134,9 +137,17 @@ class Watcher:
         except OnetakeError as error:
             visit = Again(self._wait_s(watch))
             _log.warning("visit.failed", attempt=watch.held.attempt_id, error=error.sentence)
-        except Exception:  # noqa: BLE001 - a bug: one attempt's trouble must not end the others; it is visited again
+            if isinstance(error, ProviderError):  # there is no key to ask with
+                await self._alarm(watch, AlarmKind.KEY_REFUSED, error.sentence)
+            elif watch.failures >= BROKEN_MAX and not isinstance(error, DatabaseError):  # which couldn't be told there
+                await self._alarm(watch, AlarmKind.BROKEN, error.sentence)
+        except Exception as error:  # noqa: BLE001 - a bug: one attempt's trouble must not end the others
+            # It is visited again. The error's own words may quote what is secret: the alarm names its type alone.
             visit = Again(self._wait_s(watch))
             _log.exception("visit.broke", attempt=watch.held.attempt_id)
+            if watch.failures >= BROKEN_MAX:
+                detail = f"our own program fails over it ({type(error).__name__}, see the log); it is tried on"
+                await self._alarm(watch, AlarmKind.BROKEN, detail)
         if self._latest.get(watch.held.attempt_id) is not watch:
             return  # leased anew meanwhile: the newer watch goes on
         if isinstance(visit, Over):
@@ -144,6 +155,18 @@ class Watcher:
         else:
             self._schedule.add(watch, self._parts.clock.monotonic_s() + visit.after_s)
             self._changed.set()
+
+    async def _alarm(self, watch: Watch, kind: AlarmKind, detail: str) -> None:
+        """Raise it once; where even that fails, the next visit tries again."""
+        if kind in watch.raised:
+            return
+        try:
+            await self._parts.act(watch.held.worker_id, poller.record_alarm, watch.held, kind, detail)
+        except Exception:  # noqa: BLE001 - as above
+            _log.exception("alarm.not_raised", attempt=watch.held.attempt_id, kind=kind)
+            return
+        watch.raised |= {kind}
+        watch.held = replace(watch.held, has_alarms=True)
 
     def _wait_s(self, watch: Watch) -> float:
         watch.failures += 1

@@ -7,8 +7,8 @@ ends with the worker, so another one takes over at once.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -17,19 +17,18 @@ from onetake.domain.answers import Accepted, NotSent, Refused
 from onetake.domain.errors import DatabaseError, OnetakeError
 from onetake.domain.states import ErrorCategory
 from onetake.engine import recovery, submitter
-from onetake.engine.addresses import renew_all
-from onetake.engine.gatekeeper import park_unoffered
-from onetake.engine.gates import ProviderGates
+from onetake.engine.addresses import keep_fresh
+from onetake.engine.claiming import Claimer
 from onetake.engine.parts import Parts
+from onetake.engine.turn import Told
 from onetake.engine.waiting import Bell, first_of, pass_on
 from onetake.engine.watcher import Watcher
 from onetake.store import leases, views, workers
-from onetake.store.steps import Step
 
 PAGE = 250
 """Attempts read at once: some milliseconds, in which the loop of a worker that takes over many stands still."""
 
-UNSENT_MAX = 4
+UNSENT_MAX = 2
 """Claims that have not begun to send: few, so that a crash leaves few that might have been sent and weren't."""
 
 RENEWALS = 3
@@ -40,6 +39,15 @@ DATABASE_FAILURES_MAX = 10
 
 LEFTOVER_AGE_S = 3600.0
 """Files half written for longer than this are a dead process's: no download takes an hour without a byte."""
+
+LOGGED = frozenset(
+    {
+        *("attempt.accepted", "attempt.delivered", "attempt.failed"),
+        *("attempt.unknown", "attempt.refused", "attempt.later", "attempt.not_sent"),
+        *("alarm.raised", "alarm.cleared", "case.opened", "case.closed", "step.parked"),
+    }
+)
+"""Lines of the journal that a worker logs as well: what each attempt came to, and what a person should know."""
 
 _log = structlog.get_logger("onetake.worker")
 
@@ -61,13 +69,11 @@ class Worker:
     """One worker of this process."""
 
     def __init__(self, parts: Parts, *, name: str, pace: Pace | None = None) -> None:
-        self._parts, self._name, self._pace = parts, name, pace or Pace()
+        self._parts, self._name, self._pace = replace(parts, on_told=_log_told), name, pace or Pace()
         self._id = ""
         self._submits: set[asyncio.Task[None]] = set()
         self._unsent: set[str] = set()
-        self._taken: set[str] = set()  # claims that we got back, until their outcome is recorded
-        self._unanswered: set[str] = set()  # worker ids under which a claim may stand that we didn't get back
-        self._gates = ProviderGates(parts)
+        self._claimer = Claimer(self._parts)
         self._trouble: DatabaseError | None = None
         self._is_unsure = False  # the database failed: some lease may be ours without our knowing
         self._give_up = asyncio.Event()
@@ -75,7 +81,7 @@ class Worker:
     @property
     def trouble(self) -> OnetakeError | None:
         """Why nothing can be sent: a key is missing or refused, or the database is gone; None while all is well."""
-        return self._trouble or self._gates.trouble
+        return self._trouble or self._claimer.trouble
 
     async def run(self, stop: asyncio.Event, *, until_idle: bool = False) -> None:
         """Work until told to stop, or until nothing remains but persons and long waits.
@@ -93,9 +99,11 @@ class Worker:
                 tasks.create_task(pass_on(stop, stopping)),
                 tasks.create_task(self._renew(stopping, watcher)),
                 tasks.create_task(self._sweep(stopping, watcher)),
+                tasks.create_task(keep_fresh(self._parts, lambda: self._id, stopping, pace_s=self._pace.sweep_s)),
                 tasks.create_task(watcher.run(stopping)),
             ]
             await self._claim(stopping, tasks, watcher, until_idle=until_idle)
+            _log.info("worker.stopping", worker=self._id, why=self._why(is_told=stop.is_set()))
             stop.set()
             await self._land()
             await asyncio.wait(loops)
@@ -111,6 +119,7 @@ class Worker:
         worker_id, lease_us = new_id("wrk", self._parts.clock), round(self._parts.settings.worker.lease_s * 1e6)
         await self._parts.database.write(workers.insert, worker_id, self._name, lease_us=lease_us)
         self._id = worker_id  # not before its row is there: other loops write with it meanwhile
+        _log.info("worker.started", worker=worker_id, name=self._name)
 
     async def _renew(self, stop: Bell, watcher: Watcher) -> None:
         """Renew the lease some times in its length. One that ran out is not revived: start again with a new one."""
@@ -138,10 +147,12 @@ class Worker:
                 while await self._parts.database.read(leases.is_any_orphan, self._id):
                     taken = await self._parts.act(self._id, recovery.sweep)
                     await self._watch(taken, watcher, is_resumed=True)
-                await renew_all(self._parts, self._id)
             except OnetakeError as error:
                 self._is_unsure = True
                 _log.error("sweep.failed", error=error.sentence)
+            except Exception:  # noqa: BLE001 - a bug: what the worker holds goes on; it is swept again
+                self._is_unsure = True
+                _log.exception("sweep.broke", worker=self._id)
             await first_of(self._pace.sweep_s, self._parts.clock, stop)
 
     async def _recollect(self, watcher: Watcher) -> None:
@@ -167,8 +178,7 @@ class Worker:
         while not stop.is_set():
             parts.wake.clear()
             try:
-                await self._withdraw()
-                claimed = await self._claim_some(stop)
+                claimed = await self._claimer.claim(self._id, self._free_slots(), stop)
                 if until_idle and not claimed and (self._trouble or (not self._submits and await self._is_idle())):
                     return
                 failures = 0
@@ -179,9 +189,14 @@ class Worker:
                     self._trouble = error
                     return
                 claimed = []
+            except Exception:  # a bug: what is in the air goes on, and others may be claimed next time
+                failures += 1
+                _log.exception("claim.broke", worker=self._id, times=failures)
+                if until_idle and failures >= DATABASE_FAILURES_MAX:
+                    raise
+                claimed = []
             for each in claimed:
                 self._unsent.add(each.attempt_id)
-                self._taken.add(each.attempt_id)
                 task = tasks.create_task(self._submit(each, watcher))
                 self._submits.add(task)
                 task.add_done_callback(self._landed)
@@ -192,33 +207,9 @@ class Worker:
         self._submits.discard(task)
         self._parts.wake.set()
 
-    async def _claim_some(self, stop: Bell) -> list[submitter.Claim]:
-        parts = self._parts
-        free = min(parts.settings.worker.concurrency - len(self._submits), UNSENT_MAX - len(self._unsent))
-        if free <= 0:
-            return []
-        ready = await parts.database.read(leases.list_ready, limit=free, closed=self._gates.closed())
-        offered = {provider: await self._gates.offered(provider) for provider in {step.provider for step in ready}}
-        for step in ready:
-            if _is_unoffered(step, offered):
-                await parts.act(self._id, park_unoffered, step)
-        if stop.is_set() or not any(step.model in offered[step.provider] for step in ready):
-            return []
-        market = submitter.Market(
-            adapters=parts.adapters, offered=offered, limit=free, started_s=parts.clock.monotonic_s()
-        )
-        worker_id = self._id
-        try:
-            return await parts.act(worker_id, submitter.claim, market)
-        except DatabaseError:
-            self._unanswered.add(worker_id)
-            raise
-
-    async def _withdraw(self) -> None:
-        """Free the steps of claims whose commit went unanswered; between claims, so that none is on its way back."""
-        for worker_id in list(self._unanswered):
-            await self._parts.act(worker_id, submitter.withdraw, self._parts.adapters, frozenset(self._taken))
-            self._unanswered.discard(worker_id)
+    def _free_slots(self) -> int:
+        concurrency = self._parts.settings.worker.concurrency
+        return min(concurrency - len(self._submits), UNSENT_MAX - len(self._unsent))
 
     async def _submit(self, claimed: submitter.Claim, watcher: Watcher) -> None:
         parts = self._parts
@@ -231,7 +222,7 @@ class Worker:
                 on_sending=lambda: self._sending(claimed.attempt_id),
             )
             if isinstance(outcome, Refused) and outcome.category is ErrorCategory.AUTH:
-                await self._gates.doubt(claimed.provider)
+                await self._claimer.doubt(claimed.provider)
         except Exception:  # noqa: BLE001 - see below
             # Stopping without a database, or a bug: one attempt's trouble must not end the others. Its own lease
             # runs out, and a sweep names it unknown.
@@ -239,7 +230,7 @@ class Worker:
             return
         finally:
             self._unsent.discard(claimed.attempt_id)
-        self._taken.discard(claimed.attempt_id)
+        self._claimer.landed(claimed)
         if isinstance(outcome, Accepted):
             await self._watch([claimed.attempt_id], watcher, is_resumed=False)
         elif isinstance(outcome, NotSent | Refused):
@@ -250,7 +241,7 @@ class Worker:
         self._parts.wake.set()
 
     async def _is_idle(self) -> bool:
-        troubled = self._gates.troubled()
+        troubled = self._claimer.troubled()
         return not await self._parts.database.read(views.is_work_left, closed=troubled)
 
     async def _land(self) -> None:
@@ -261,7 +252,13 @@ class Worker:
         if self._submits:
             await asyncio.wait(self._submits)
 
+    def _why(self, *, is_told: bool) -> str:
+        """Why the worker stops, in a word."""
+        return "told" if is_told else self.trouble.code if self.trouble else "idle"
 
-def _is_unoffered(step: Step, offered: Mapping[str, tuple[str, ...]]) -> bool:
-    """Whether the account's models are known and the step's is not among them."""
-    return bool(offered[step.provider]) and step.model not in offered[step.provider]
+
+def _log_told(lines: Sequence[Told]) -> None:
+    """Log what was committed, by ids alone: what a line's data says may be for the journal's readers only."""
+    for line in lines:
+        if line.event in LOGGED:
+            _log.info(line.event, job=line.job_id, step=line.step, attempt=line.attempt_no)

@@ -14,7 +14,7 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -48,6 +48,10 @@ class Blobs(Protocol):
 
     async def local(self, digest: str) -> Path:
         """A local file with the bytes of this digest; to read, not to change or remove."""
+        ...
+
+    async def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """The sizes in bytes of those of these that are there, without reading them."""
         ...
 
     async def sweep_incoming(self, *, before_us: int) -> int:
@@ -122,6 +126,14 @@ class FolderBlobs:
             path.stat()
         return path
 
+    async def sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        """The sizes in bytes of those of these that are there, without reading them.
+
+        Raises:
+            StorageError: the store can't be looked at.
+        """
+        return await asyncio.to_thread(self._sizes, digests)
+
     def open(self, digest: str) -> BinaryIO:
         """The bytes of a digest, open for reading; the caller closes.
 
@@ -143,6 +155,14 @@ class FolderBlobs:
             temp.replace(home)  # also over one that stands: it may have rotted, and these bytes were just hashed
             _sync_folder(home.parent)  # also when it stood: its writer may not have come this far yet
         return home
+
+    def _sizes(self, digests: Sequence[str]) -> dict[str, int]:
+        found = {}
+        with storage_trouble(self._root):
+            for digest in digests:
+                with contextlib.suppress(FileNotFoundError):
+                    found[digest] = self.path(digest).stat().st_size
+        return found
 
     def _make_shard(self, shard: Path) -> None:
         if shard.name not in self._synced_shards:

@@ -24,6 +24,11 @@ class Progress:
         self._status: int | None = None
         self._headers: dict[str, str] = {}
 
+    @property
+    def may_have_left(self) -> bool:
+        """Whether the flag is set."""
+        return self._phase >= SendPhase.HEADERS_SENT
+
     def queue(self) -> None:
         """Wait for another request to give its connection back."""
         self.is_queued = True

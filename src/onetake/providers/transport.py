@@ -30,7 +30,9 @@ and TLS took their time; an exception in the hook closes the connection with not
 
 A POST is one POST: a connection of its own, so that no stale one can swallow it (aiohttp never repeats a POST), no
 redirects (a 307 would send it again), and one deadline from the call to the last byte of the answer, because
-nothing else bounds a peer that stops reading.
+nothing else bounds a peer that stops reading. When it passes, or the caller gives up, and a byte may have left, the
+answer gets `LAST_WORDS_S` more: a process that was frozen wakes past its deadline with the answer in its socket, and
+that answer says what was bought.
 
 A body without length that ends with its connection can't be told from a cut one; its reader must notice.
 """
@@ -56,6 +58,9 @@ from onetake.providers.progress import Progress, tracing
 
 # Three lost SYNs are repeated after 1, 3 and 7 seconds (RFC 6298, section 2: first timeout 1 s, doubled).
 CONNECT_TIMEOUT_S = 10.0
+
+# What has arrived is read within milliseconds, also by a busy loop; a second is far more, and short at a stop.
+LAST_WORDS_S = 1.0
 
 # Answers here are JSON about jobs, a few KB; one that echoes a 200 kB prompt, or a list of a hundred jobs, fits.
 # Files and answers that carry pictures are streamed to disk elsewhere, never held in memory.
@@ -107,9 +112,9 @@ class Transport(Protocol):
         Args:
             request: with method "POST".
             credential: our key, put on last.
-            timeout_s: from the call to the last byte of the answer.
+            timeout_s: from the call to the last byte of the answer; `LAST_WORDS_S` longer once a byte may have left.
             may_send: asked once, right before the first byte; False ends the send with LEASE_TOO_SHORT.
-            give_up: once set, the request is abandoned where it is, with GIVEN_UP.
+            give_up: once set, the request is abandoned as at its deadline, with GIVEN_UP.
 
         Raises:
             ValueError: the request is no POST.
@@ -222,7 +227,7 @@ class HttpTransport:
     ) -> WireResult:
         """Send one request and turn whatever happens into a result."""
         try:
-            async with _limited_to(timeout_s, give_up):
+            async with _limited_to(timeout_s, give_up, progress):
                 await self._exchange(session, request, credential, progress)
         except Exception as trouble:  # noqa: BLE001 - the receipt must survive any surprise, and names this one
             fault = fault_of(trouble, is_tls=request.url.lower().startswith("https:"))
@@ -287,19 +292,25 @@ async def _pieces(body: bytes, progress: Progress) -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def _limited_to(timeout_s: float, give_up: asyncio.Event | None) -> AsyncIterator[None]:
-    """End the body with TimeoutError after so long, or as soon as `give_up` is set."""
-    async with asyncio.timeout(timeout_s) as deadline:
-        watcher = asyncio.create_task(_bring_forward(deadline, give_up)) if give_up else None
+async def _limited_to(timeout_s: float, give_up: asyncio.Event | None, progress: Progress) -> AsyncIterator[None]:
+    """End the body with TimeoutError after so long, or once `give_up` is set; later if an answer may be on its way."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(None) as deadline:
+
+        def end() -> None:
+            if deadline.when() is None:
+                deadline.reschedule(loop.time() + (LAST_WORDS_S if progress.may_have_left else 0))
+
+        timer = loop.call_later(timeout_s, end)
+        watcher = asyncio.create_task(_when_set(give_up, end)) if give_up else None
         try:
             yield
         finally:
+            timer.cancel()
             if watcher:
                 watcher.cancel()
 
 
-async def _bring_forward(deadline: asyncio.Timeout, give_up: asyncio.Event) -> None:
-    """Let the deadline come when `give_up` is set."""
-    await give_up.wait()
-    if not deadline.expired():
-        deadline.reschedule(0)
+async def _when_set(event: asyncio.Event, then: Callable[[], None]) -> None:
+    await event.wait()
+    then()

@@ -23,12 +23,28 @@ def raise_(tx: Tx, clock: Clock, kind: AlarmKind, subject: str, *, job_id: str |
     )
 
 
+def restate(tx: Tx, kind: AlarmKind, subject: str, detail: str) -> None:
+    """Say it in other words, if the alarm stands; since when it does stays as it is."""
+    tx.put(
+        "UPDATE alarms SET detail = :detail WHERE subject = :subject AND kind = :kind AND cleared_at IS NULL",
+        {"detail": detail, "subject": subject, "kind": kind},
+    )
+
+
 def clear(tx: Tx, subject: str, *kinds: AlarmKind) -> int:
     """How many of these alarms stood on the subject and are now cleared; with no kind named, all of them."""
     picked = "" if not kinds else f" AND kind IN ({', '.join(repr(str(kind)) for kind in kinds)})"
     return tx.do(
         f"UPDATE alarms SET cleared_at = :now WHERE subject = :subject AND cleared_at IS NULL{picked}",
         {"now": tx.now_us, "subject": subject},
+    )
+
+
+def lower(tx: Tx, subject: str, kind: AlarmKind) -> None:
+    """Clear one that is hardly ever up, where nobody needs to know whether it was."""
+    tx.put(
+        "UPDATE alarms SET cleared_at = :now WHERE subject = :subject AND kind = :kind AND cleared_at IS NULL",
+        {"now": tx.now_us, "subject": subject, "kind": kind},
     )
 
 

@@ -13,6 +13,9 @@ from onetake.domain.states import ArtifactState, ArtifactUse, OutputState
 from onetake.domain.transitions import ARTIFACT, OUTPUT
 from onetake.store.database import Row, Tx
 
+ASKED_ANEW = 0
+"""In place of the moment at which an address was named: a person wants a fresh one, or to hear the same again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
@@ -37,6 +40,7 @@ class Artifact:
     attempt_id: str
     ordinal: int
     address: str
+    address_at: int
     state: ArtifactState
     use: ArtifactUse | None
     digest: str | None
@@ -79,15 +83,16 @@ def parse_spec(text: str) -> OutputSpec:
 
 
 def found(tx: Tx, clock: Clock, *, job_id: str, attempt_id: str, addresses: tuple[str, ...]) -> int:
-    """How many of the attempt's addresses are new or renewed; one row per place in the provider's list."""
+    """How many of the attempt's addresses are new or renewed; one row per place in the provider's list that has one."""
     changed = 0
-    for ordinal, address in enumerate(addresses):
+    for ordinal, address in _at_places(addresses):
         changed += tx.do(
             "INSERT INTO artifacts (id, job_id, attempt_id, ordinal, address, address_at, state, created_at,"
             " updated_at) VALUES (:id, :job, :attempt, :ordinal, :address, :now, 'fetching', :now, :now)"
             " ON CONFLICT (attempt_id, ordinal)"
             " DO UPDATE SET address = excluded.address, address_at = :now, updated_at = :now"
-            " WHERE artifacts.state = 'fetching' AND artifacts.address <> excluded.address",
+            " WHERE artifacts.state = 'fetching'"
+            f" AND (artifacts.address <> excluded.address OR artifacts.address_at = {ASKED_ANEW:d})",
             {
                 "id": new_id("art", clock),
                 "job": job_id,
@@ -102,27 +107,44 @@ def found(tx: Tx, clock: Clock, *, job_id: str, attempt_id: str, addresses: tupl
 
 def renew(tx: Tx, attempt_id: str, addresses: tuple[str, ...]) -> None:
     """Keep the addresses that the provider names now, for files that stand as for those still to be fetched."""
-    for ordinal, address in enumerate(addresses):
+    for ordinal, address in _at_places(addresses):
         tx.put(
             "UPDATE artifacts SET address = :address, address_at = :now WHERE attempt_id = :id AND ordinal = :ordinal",
             {"address": address, "now": tx.now_us, "id": attempt_id, "ordinal": ordinal},
         )
 
 
-def list_old_addresses(tx: Tx, job_id: str, *, before: int) -> set[tuple[str, str]]:
-    """The filled outputs of a job, by step and name, whose address was last named before that moment."""
+def ask_anew(tx: Tx, job_id: str) -> int:
+    """How many files of a job are still to be fetched; their addresses are to be asked for again before that."""
+    return tx.do(
+        f"UPDATE artifacts SET address_at = {ASKED_ANEW:d} WHERE job_id = :job AND state = 'fetching'"
+        " AND attempt_id IN (SELECT id FROM attempts WHERE job_id = :job AND state = 'collecting')",
+        {"job": job_id},
+    )
+
+
+def _at_places(addresses: tuple[str, ...]) -> list[tuple[int, str]]:
+    """The addresses with their places in the provider's list; a place without one is missing, and keeps its number."""
+    return [(ordinal, address) for ordinal, address in enumerate(addresses) if address]
+
+
+def list_old_addresses(tx: Tx, job_id: str, *, before: int) -> dict[tuple[str, str], str]:
+    """The filled outputs of a job whose address was last named before that moment, each with the attempt it is of.
+
+    By step and name.
+    """
     rows = tx.all(
-        "SELECT s.name AS step, o.name AS output FROM expected_outputs o JOIN steps s ON s.id = o.step_id"
+        "SELECT s.name AS step, o.name AS output, a.attempt_id FROM expected_outputs o JOIN steps s ON s.id = o.step_id"
         " JOIN artifacts a ON a.id = o.artifact_id WHERE o.job_id = :job AND a.address_at < :before",
         {"job": job_id, "before": before},
     )
-    return {(row["step"], row["output"]) for row in rows}
+    return {(row["step"], row["output"]): row["attempt_id"] for row in rows}
 
 
 def list_of_attempt(tx: Tx, attempt_id: str) -> list[Artifact]:
     """The attempt's files, in the provider's order."""
     rows = tx.all(
-        "SELECT id, attempt_id, ordinal, address, state, use, digest FROM artifacts"
+        "SELECT id, attempt_id, ordinal, address, address_at, state, use, digest FROM artifacts"
         " WHERE attempt_id = :id ORDER BY ordinal",
         {"id": attempt_id},
     )
@@ -181,6 +203,22 @@ def fill(tx: Tx, output: Expected, artifact_id: str) -> bool:
             " WHERE id = :id AND state = 'missing'",
             {"to": to, "artifact": artifact_id, "now": tx.now_us, "id": output.id},
         )
+    )
+
+
+def count_kept(tx: Tx) -> int:
+    """How many outputs are filled."""
+    (row,) = tx.all("SELECT count(*) AS n FROM expected_outputs WHERE state = 'filled'")
+    return int(row["n"])
+
+
+def list_kept(tx: Tx, *, after: str, limit: int) -> list[Row]:
+    """The files that fill outputs, a page of them, by the output's id: job, step, output, digest and size."""
+    return tx.all(
+        "SELECT o.id, o.job_id, s.name AS step, o.name AS output, a.digest, b.size_bytes FROM expected_outputs o"
+        " JOIN steps s ON s.id = o.step_id JOIN artifacts a ON a.id = o.artifact_id JOIN blobs b ON b.digest = a.digest"
+        f" WHERE o.state = 'filled' AND o.id > :after ORDER BY o.id LIMIT {limit:d}",
+        {"after": after},
     )
 
 

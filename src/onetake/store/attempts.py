@@ -13,7 +13,7 @@ from onetake.domain.events import AttemptEvent
 from onetake.domain.states import FINAL_ATTEMPT, AttemptState
 from onetake.domain.transitions import ATTEMPT, Repeat
 from onetake.domain.wire import WireRequest
-from onetake.store.database import Tx
+from onetake.store.database import Row, Tx
 from onetake.store.steps import Step
 
 RAW_BYTES_MAX = 65_536
@@ -111,6 +111,20 @@ def list_of_step(tx: Tx, step_id: str) -> list[Attempt]:
     """The step's attempts, first to last."""
     rows = tx.all(f"{_READ} WHERE a.step_id = :id ORDER BY a.no", {"id": step_id})
     return [Attempt(**{**row, "state": AttemptState(row["state"])}) for row in rows]
+
+
+def list_unknown(tx: Tx, *, provider: str, model: str) -> list[Row]:
+    """Every attempt at that provider and model whose outcome is unknown, oldest first, with its job and what was sent.
+
+    Each row: id, job_id, key, step, created_at, and the body's bytes, which are for comparing and never shown.
+    """
+    return tx.all(
+        "SELECT a.id, a.job_id, j.key, s.name AS step, a.created_at, w.body FROM attempts a"
+        " JOIN steps s ON s.id = a.step_id JOIN jobs j ON j.id = a.job_id JOIN wires w ON w.attempt_id = a.id"
+        " WHERE a.state = 'submit_unknown' AND a.provider = :provider AND s.model = :model"
+        " ORDER BY a.created_at, a.id",
+        {"provider": provider, "model": model},
+    )
 
 
 def advance(
@@ -223,12 +237,13 @@ def note(tx: Tx, attempt_id: str, *, category: str, code: str, message: str) -> 
 
 
 def make_due(tx: Tx, job_id: str) -> int:
-    """How many attempts of a job wait for the provider or their files; a long wait of theirs is ended.
+    """How many attempts of a job wait for the provider or have files to fetch; a long wait of theirs is ended.
 
     The lease is taken from its holder, so that a worker visits the attempt at once.
     """
     return tx.do(
         "UPDATE attempts SET not_before = NULL, worker_id = NULL, token = token + 1"
-        " WHERE job_id = :job AND ended_at IS NULL AND state IN ('processing', 'collecting')",
+        " WHERE job_id = :job AND ended_at IS NULL AND (state = 'processing' OR (state = 'collecting'"
+        " AND EXISTS (SELECT 1 FROM artifacts f WHERE f.attempt_id = attempts.id AND f.state = 'fetching')))",
         {"job": job_id},
     )

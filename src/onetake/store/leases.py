@@ -43,13 +43,26 @@ class Watched:
     has_alarms: bool
 
 
-def list_ready(tx: Tx, *, limit: int, closed: frozenset[str]) -> list[Step]:
-    """Steps that may be claimed now, oldest first; none of a provider in `closed`.
+def list_ready(
+    tx: Tx,
+    *,
+    limit: int,
+    closed: frozenset[str],
+    paused: frozenset[tuple[str, str]] = frozenset(),
+    full: frozenset[str] = frozenset(),
+) -> list[Step]:
+    """Steps that may be claimed now, oldest first; none of a closed provider, a paused route or a full account.
 
     A caller that writes has their jobs to itself; those that another transaction has are left out.
     """
     names = {f"closed_{n}": provider for n, provider in enumerate(sorted(closed))}
     others = f" AND s.provider NOT IN ({', '.join(f':{name}' for name in names)})" if names else ""
+    for n, (provider, operation) in enumerate(sorted(paused)):
+        others += f" AND NOT (s.provider = :provider_{n} AND s.operation = :operation_{n})"
+        names |= {f"provider_{n}": provider, f"operation_{n}": operation}
+    for n, account in enumerate(sorted(full)):
+        others += f" AND j.account_id <> :account_{n}"
+        names[f"account_{n}"] = account
     rows = tx.all(
         "SELECT s.* FROM steps s JOIN jobs j ON j.id = s.job_id WHERE s.state = 'ready' AND s.kind = 'generate'"
         f" AND (s.not_before IS NULL OR s.not_before <= :now){others} ORDER BY s.created_at, s.position LIMIT {limit:d}"
@@ -148,16 +161,6 @@ _SHARED = ("state", "worker_id", "provider", "operation", "slot")
 def _watched(row: Row) -> Watched:
     shared = {name: sys.intern(row[name]) for name in _SHARED}
     return Watched(**{**row, **shared, "is_queued": bool(row["is_queued"]), "has_alarms": bool(row["has_alarms"])})
-
-
-def list_sources(tx: Tx, job_id: str) -> list[Watched]:
-    """The attempts whose files fill a job's outputs: what later steps are handed."""
-    rows = tx.all(
-        "SELECT DISTINCT r.attempt_id FROM expected_outputs o JOIN artifacts f ON f.id = o.artifact_id"
-        " JOIN refs r ON r.attempt_id = f.attempt_id WHERE o.job_id = :job AND r.disowned_at IS NULL",
-        {"job": job_id},
-    )
-    return list_watched(tx, [row["attempt_id"] for row in rows])
 
 
 def list_submitting(tx: Tx, worker_id: str) -> list[str]:

@@ -1,5 +1,8 @@
 """Recipes as they were when a job was made from them: name and version stand for one content for ever."""
 
+import json
+from typing import Any
+
 from onetake.domain.errors import RecipeError
 from onetake.store.database import Tx
 
@@ -31,3 +34,18 @@ def get_source(tx: Tx, digest: str) -> str:
     if row is None:
         raise LookupError(digest)
     return str(row["source"])
+
+
+def get_content(tx: Tx, digest: str) -> dict[str, Any]:
+    """The recipe's content as JSON, by its hash."""
+    row = tx.one("SELECT content FROM recipes WHERE hash = :hash", {"hash": digest})
+    if row is None:
+        raise LookupError(digest)
+    content: dict[str, Any] = json.loads(row["content"])
+    return content
+
+
+def list_step_names(tx: Tx) -> list[str]:
+    """The names of the steps of every recipe that was ordered."""
+    rows = tx.all("SELECT content FROM recipes")
+    return sorted({str(step["name"]) for row in rows for step in json.loads(row["content"])["steps"]})

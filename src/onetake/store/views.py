@@ -4,9 +4,10 @@ import itertools
 import json
 from collections.abc import Iterable
 
+from onetake.domain.inputs import told_inputs
 from onetake.domain.projection import StepView, state_of, status_of
 from onetake.domain.states import AttemptState, JobState, StepState, WaitReason
-from onetake.store import alarms, artifacts, cases, journal, ledger
+from onetake.store import artifacts, cases, jobs, journal, ledger, recipes
 from onetake.store.database import Row, Tx
 
 LONG_WAIT_US = 60_000_000
@@ -24,6 +25,14 @@ _STEPS = (
     " FROM steps s LEFT JOIN attempts a ON a.id = s.current_attempt_id LEFT JOIN refs r ON r.id = a.ref_id"
     " LEFT JOIN workers w ON w.id = a.worker_id"
 )
+
+_ALARMS = (
+    "SELECT id, kind, subject, job_id, detail, since FROM alarms WHERE cleared_at IS NULL AND job_id IS NOT NULL"
+    " UNION ALL SELECT DISTINCT m.id, m.kind, m.subject, s.job_id, m.detail, m.since FROM alarms m"
+    " JOIN steps s ON m.subject = s.provider || '/' || s.operation AND s.state = 'ready'"
+    " WHERE m.cleared_at IS NULL AND m.kind = 'route_paused'"
+)
+"""The standing alarms by job: its own, and those of the routes that its steps wait for."""
 
 _FILES = (
     "SELECT o.job_id, s.name AS step, o.name AS output, o.state, a.digest, o.filled_at"
@@ -49,8 +58,11 @@ def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
     if row is not None:
         return True
     rows = tx.all(
-        "SELECT DISTINCT provider FROM steps WHERE kind = 'generate' AND (not_before IS NULL OR not_before <= :soon)"
-        " AND (state = 'ready' OR (state = 'waiting' AND waiting_for = 'address'))",
+        "SELECT DISTINCT s.provider FROM steps s WHERE s.kind = 'generate'"
+        " AND (s.not_before IS NULL OR s.not_before <= :soon)"
+        " AND (s.state = 'ready' OR (s.state = 'waiting' AND s.waiting_for = 'address'))"
+        " AND NOT EXISTS (SELECT 1 FROM routes r WHERE r.provider = s.provider AND r.operation = s.operation"
+        " AND r.paused_until > :soon)",
         {"soon": soon},
     )
     return bool({row["provider"] for row in rows} - set(closed))
@@ -68,7 +80,7 @@ def list_jobs(tx: Tx, *, state: str | None = None, status: str | None = None, li
     chosen = f"FROM jobs j {wanted} ORDER BY j.created_at DESC, j.id DESC LIMIT :limit"
     steps = _by_job(tx.all(f"{_STEPS} WHERE s.job_id IN (SELECT j.id {chosen}) ORDER BY s.position", params))
     files = _by_job(tx.all(f"{_FILES} WHERE o.job_id IN (SELECT j.id {chosen}) ORDER BY s.position, o.ordinal", params))
-    alarming = _by_job(tx.all("SELECT job_id, kind FROM alarms WHERE cleared_at IS NULL ORDER BY since, id"))
+    alarming = _by_job(tx.all(f"SELECT job_id, kind FROM ({_ALARMS}) a ORDER BY since, id"))
     found = (
         {
             **_summary(row, steps.get(row["id"], []), files.get(row["id"], [])),
@@ -101,13 +113,17 @@ def get_job(tx: Tx, job: Row) -> Row:
     files = artifacts.list_files(tx, job["id"])
     return {
         **_summary(job, steps, files),
+        "inputs": told_inputs(recipes.get_content(tx, job["recipe_hash"]), jobs.get_inputs(tx, job["id"])),
         "expected": job["expected"],
         "filled": job["filled"],
         "steps": [_step(tx, step) for step in steps],
         "money": {**ledger.money_of_job(tx, job["id"]), "unit": "credit"},
         "rejected_files": artifacts.list_rejected(tx, job["id"]),
         "cases": cases.list_of_job(tx, job["id"]),
-        "alarms": alarms.list_open(tx, job_id=job["id"]),
+        "alarms": tx.all(
+            f"SELECT kind, subject, job_id, detail, since FROM ({_ALARMS}) a WHERE job_id = :job ORDER BY since, id",
+            {"job": job["id"]},
+        ),
         "cancel_requested_at": job["cancel_requested_at"],
     }
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from onetake.domain.events import CaseEvent
+from onetake.domain.events import AttemptEvent, CaseEvent
 from onetake.domain.states import AlarmKind, CaseKind
-from onetake.store import alarms, cases
+from onetake.store import alarms, attempts, cases
 from onetake.store.attempts import Attempt
-from tests.store.shop import Shop
+from tests.store.shop import WIRE, Shop
 
 
 async def opened(shop: Shop, attempt: Attempt, kind: CaseKind = CaseKind.UNKNOWN) -> str | None:
@@ -118,3 +118,18 @@ async def test_an_alarm_may_stand_again_after_it_was_cleared(shop: Shop) -> None
         assert await raise_(shop, AlarmKind.STORAGE, "a1")
         assert await shop.do(alarms.clear, "a1", AlarmKind.STORAGE) == 1
     assert len(await shop.rows("SELECT id FROM alarms")) == 3
+
+
+async def test_unknown_outcomes_are_listed_by_provider_and_model_oldest_first(shop: Shop) -> None:
+    await shop.worker()
+    made = [await shop.submitting(await shop.order(key)) for key in ("k1", "k2", "k3")]
+    for attempt in reversed(made[:2]):
+        await shop.do(attempts.advance, attempt, AttemptEvent.DOUBTED, {"worker_id": None})
+    model = (await shop.rows("SELECT model FROM steps"))[0]["model"]
+    found = await shop.see(attempts.list_unknown, provider=made[0].provider, model=model)
+    assert [(row["id"], row["key"], row["step"]) for row in found] == [
+        (made[0].id, "k1", "draw"),
+        (made[1].id, "k2", "draw"),
+    ]
+    assert bytes(found[0]["body"]) == WIRE.body
+    assert await shop.see(attempts.list_unknown, provider=made[0].provider, model="other") == []

@@ -6,7 +6,7 @@ from onetake.domain.events import AttemptEvent, StepEvent
 from onetake.domain.states import AlarmKind
 from onetake.store import alarms, attempts, leases, steps, workers
 from onetake.store.steps import Step
-from tests.store.shop import DIGEST, LOCATOR, SECOND, Order, Shop
+from tests.store.shop import LOCATOR, SECOND, Order, Shop
 
 
 async def ready_names(shop: Shop, *, limit: int = 99, closed: tuple[str, ...] = ()) -> list[str]:
@@ -29,6 +29,21 @@ async def test_the_oldest_steps_are_claimed_first(shop: Shop) -> None:
     assert await ready_names(shop) == [order.job for order in orders]
     assert await ready_names(shop, limit=2) == [order.job for order in orders[:2]]
     assert await ready_names(shop, limit=0) == []
+
+
+async def test_steps_of_paused_routes_and_full_accounts_are_left_alone(shop: Shop) -> None:
+    (order,) = await several(shop, 1)
+    step = (await shop.see(leases.list_ready, limit=9, closed=frozenset[str]()))[0]
+    account = (await shop.rows("SELECT account_id FROM jobs"))[0]["account_id"]
+    for paused, full, found in (
+        ({(step.provider, "other"), ("other", step.operation)}, {"acc_other"}, [order.job]),
+        ({(step.provider, step.operation)}, set[str](), []),
+        (set[tuple[str, str]](), {account}, []),
+    ):
+        ready = await shop.see(
+            leases.list_ready, limit=9, closed=frozenset[str](), paused=frozenset(paused), full=frozenset(full)
+        )
+        assert [each.job_id for each in ready] == found
 
 
 async def test_within_a_job_steps_come_in_the_recipes_order(shop: Shop) -> None:
@@ -258,17 +273,6 @@ async def test_a_worker_knows_the_tokens_of_all_that_it_holds(shop: Shop) -> Non
     assert await shop.see(leases.tokens_held, "w1") == {waits.id: 1, files.id: 1}
     await shop.do(attempts.make_due, waits.job_id)
     assert await shop.see(leases.tokens_held, "w1") == {files.id: 1}
-
-
-async def test_the_sources_of_a_job_are_the_attempts_whose_files_fill_it(shop: Shop) -> None:
-    await shop.worker()
-    order = await shop.order("k", "draw", "move")
-    first = await shop.delivered(order, "draw")
-    await shop.collecting(order, "move", ref="task_2")
-    await shop.delivered(await shop.order("other"), ref="task_3")
-    assert await shop.see(leases.list_sources, order.job) == [await shop.watched(first)]
-    (blob,) = await shop.rows("SELECT digest FROM blobs")
-    assert blob["digest"] == DIGEST  # the same bytes twice are one blob
 
 
 # --- submits

@@ -17,7 +17,7 @@ LISTED = {  # `onetake jobs list --json`
     *("created_at", "updated_at", "completed_at", "lease_until", "refs", "outputs", "error_category", "last_error"),
     "alarms",
 }
-SHOWN = {"rejected_files", "expected", "filled", "steps", "money", "cases", "cancel_requested_at"}
+SHOWN = {"inputs", "rejected_files", "expected", "filled", "steps", "money", "cases", "cancel_requested_at"}
 
 
 @pytest.fixture(autouse=True)

@@ -130,6 +130,28 @@ sends = Table(
     CheckConstraint("(outcome IS NULL) = (recorded_at IS NULL)", name="recorded"),
 )
 
+routes = Table(
+    "routes",
+    metadata,
+    # Written with the outcome of a send, and only while outcomes are unknown: see docs/decisions/0010.
+    must("provider"),
+    must("operation"),
+    count("unknowns"),
+    count("pause_s"),
+    when("paused_until"),
+    PrimaryKeyConstraint("provider", "operation"),
+    CheckConstraint("paused_until IS NULL OR (unknowns > 0 AND pause_s > 0)", name="paused"),
+)
+
+paces = Table(
+    "paces",
+    metadata,
+    # A provider account whose sends are limited: written, and locked, by the claims.
+    must("provider"),
+    moment("next_at"),
+    PrimaryKeyConstraint("provider"),
+)
+
 refs = Table(
     "refs",
     metadata,

@@ -205,7 +205,7 @@ def upgrade() -> None:  # noqa: PLR0915 - one schema, table after table
         sa.Column("since", sa.BigInteger(), nullable=False),
         sa.Column("cleared_at", sa.BigInteger(), nullable=True),
         sa.CheckConstraint(
-            "kind IN ('deadline', 'key_refused', 'missing_task', 'unlisted_status', 'no_addresses', 'download', 'storage', 'model_refused', 'model_list', 'repeats')",
+            "kind IN ('deadline', 'key_refused', 'no_answer', 'missing_task', 'unlisted_status', 'no_addresses', 'download', 'storage', 'model_refused', 'model_list', 'repeats', 'route_paused', 'broken')",
             name=op.f("ck_alarms_kind"),
         ),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_alarms_job_id")),
@@ -592,6 +592,22 @@ def upgrade() -> None:  # noqa: PLR0915 - one schema, table after table
         sa.CheckConstraint("n >= 1", name=op.f("ck_sends_n")),
         sa.ForeignKeyConstraint(["attempt_id"], ["attempts.id"], name=op.f("fk_sends_attempt_id")),
         sa.PrimaryKeyConstraint("attempt_id", "n", name=op.f("pk_sends")),
+    )
+    op.create_table(
+        "routes",
+        sa.Column("provider", _TEXT, nullable=False),
+        sa.Column("operation", _TEXT, nullable=False),
+        sa.Column("unknowns", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("pause_s", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("paused_until", sa.BigInteger(), nullable=True),
+        sa.CheckConstraint("paused_until IS NULL OR (unknowns > 0 AND pause_s > 0)", name=op.f("ck_routes_paused")),
+        sa.PrimaryKeyConstraint("provider", "operation", name=op.f("pk_routes")),
+    )
+    op.create_table(
+        "paces",
+        sa.Column("provider", _TEXT, nullable=False),
+        sa.Column("next_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("provider", name=op.f("pk_paces")),
     )
     op.create_table(
         "wires",

@@ -1,14 +1,15 @@
-"""What `onetake doctor` looks at: each part that a job needs, and what stands in the way of jobs now."""
+"""Everything that `onetake doctor` looks at: each part that a job needs, and what stands in the way of jobs now."""
 
 import asyncio
 import datetime
 import shutil
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from onetake.app import open_parts
 from onetake.config import Settings
-from onetake.domain.errors import OnetakeError, ProviderError
+from onetake.diagnosis.files import Progress, look_at_files
+from onetake.diagnosis.finding import Finding
+from onetake.domain.errors import OnetakeError, ProviderError, StorageError
 from onetake.engine import models
 from onetake.engine.parts import Parts
 from onetake.media.decoder import VIDEO_HINT, video_available
@@ -24,20 +25,12 @@ CONTRACT_AGE_DAYS_MAX = 90
 """How long a reading of a provider's promises is trusted without another look."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
-
-    what: str
-    is_well: bool
-    says: str
-
-
-async def examine(settings: Settings) -> list[Finding]:
-    """Everything, in the order in which a job needs it."""
+async def examine(settings: Settings, *, is_hashed: bool, on_progress: Progress) -> list[Finding]:
+    """Everything, in the order in which a job needs it; files by their sizes, or hashed."""
     try:
         async with open_parts(settings) as parts:
-            return [finding async for finding in _all(parts)]
+            found = [finding async for finding in _all(parts)]
+            return found + [each async for each in _files(parts, is_hashed=is_hashed, on_progress=on_progress)]
     except OnetakeError as error:
         return [Finding(error.code, is_well=False, says=error.sentence)]
 
@@ -62,6 +55,14 @@ async def _all(parts: Parts) -> AsyncIterator[Finding]:
     counts = await parts.database.read(views.count_by_status)
     told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
     yield Finding("jobs", is_well=not counts.get("submission_unknown"), says=told)
+
+
+async def _files(parts: Parts, *, is_hashed: bool, on_progress: Progress) -> AsyncIterator[Finding]:
+    try:
+        async for finding in look_at_files(parts, is_hashed=is_hashed, on_progress=on_progress):
+            yield finding
+    except StorageError as error:
+        yield Finding("files", is_well=False, says=error.sentence)
 
 
 def _storage(parts: Parts) -> Finding:
