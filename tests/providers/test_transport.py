@@ -5,6 +5,7 @@ import errno
 import os
 import resource
 import ssl
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,7 +18,7 @@ from onetake.clock import SystemClock
 from onetake.domain.wire import SendFault, SendPhase, WireRequest, WireResult
 from onetake.outbound import AddressRule
 from onetake.providers.faults import fault_of, words_of
-from onetake.providers.transport import Credential, HttpTransport
+from onetake.providers.transport import LAST_WORDS_S, Credential, HttpTransport
 from tests.providers.fault_server import PATIENCE_S, FaultServer, Peer
 
 KEY = Credential(header="Authorization", value="Bearer rk_live_5f2a")
@@ -151,6 +152,34 @@ async def test_given_up_in_the_air_may_have_left(transport: HttpTransport) -> No
         give_up.set()
     receipt = sending.result().receipt
     assert (receipt.fault, receipt.phase) == (SendFault.GIVEN_UP, SendPhase.BODY_SENT)
+
+
+async def test_an_answer_that_came_while_the_process_was_frozen_past_the_deadline_is_read(
+    transport: HttpTransport,
+) -> None:
+    timeout_s, is_frozen, is_answered = 2.0, threading.Event(), threading.Event()
+
+    def answer_the_frozen(peer: Peer) -> None:
+        peer.read_request()
+        is_frozen.wait(PATIENCE_S)
+        peer.answer()
+        is_answered.set()
+        peer.hang()
+
+    async with FaultServer(answer_the_frozen) as server, asyncio.TaskGroup() as group:
+        sending = group.create_task(post(transport, at(server), timeout_s=timeout_s))
+        await server.request_arrives()
+        is_frozen.set()  # nothing of the loop runs from here until the deadline is over
+        is_answered.wait(PATIENCE_S)
+        threading.Event().wait(timeout_s)
+    result = sending.result()
+    assert (result.receipt.fault, result.answer and result.answer.status) == (None, 200)
+
+
+async def test_what_drips_on_after_the_deadline_is_given_up(transport: HttpTransport) -> None:
+    async with FaultServer(hang) as server:
+        result = await post(transport, at(server), timeout_s=0.1 + LAST_WORDS_S)
+    assert (result.receipt.fault, result.answer) == (SendFault.DEADLINE, None)
 
 
 @pytest.mark.parametrize("timeout_s", [0, PATIENCE_S])
