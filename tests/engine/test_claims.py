@@ -3,11 +3,12 @@
 import asyncio
 from pathlib import Path
 
-from onetake.domain.answers import NotSent
+from onetake.domain.answers import NotSent, Outcome
 from onetake.engine import submitter
 from onetake.engine.submitter import LEASE_MARGIN_S, Claim, Market
 from onetake.store import models, workers
 from onetake.store.database import Tx
+from onetake.store.leases import Watched
 from tests.engine.recipes import still
 from tests.engine.rig import Rig, rigged
 
@@ -20,7 +21,8 @@ async def test_a_claim_whose_first_byte_could_outlive_its_lease_is_not_sent(tmp_
         await rig.order(still(), prompt=PROMPT)
         claim = await _claim(rig)
         rig.clock.leap(LEASE_MARGIN_S + 0.001)
-        assert isinstance(await _submit(rig, claim), NotSent)
+        outcome, _ = await _submit(rig, claim)
+        assert isinstance(outcome, NotSent)
         assert rig.bill["totals"]["posts"] == 0
         [attempt] = rig.look()["attempts"]
         assert attempt["state"] == "not_sent"
@@ -59,7 +61,7 @@ async def _claim(rig: Rig) -> Claim:
     return claim
 
 
-async def _submit(rig: Rig, claim: Claim) -> object:
+async def _submit(rig: Rig, claim: Claim) -> tuple[Outcome, Watched | None]:
     return await submitter.submit(rig.parts, claim, worker_id=WORKER, give_up=asyncio.Event(), on_sending=lambda: None)
 
 

@@ -125,7 +125,7 @@ PLANTS = (
         -from onetake.engine.settling import Checked, deliver, fill, open_case
         +from onetake.engine.settling import Checked, deliver, fill, open_case, open_gates
         ...
-             filled = fill(turn, attempt, checked)
+             filled = fill(turn, attempt, artifacts.list_expected(turn.tx, step_id=attempt.step_id), checked)
         +    open_gates(turn, turn.recipe_of(attempt.job_id), attempt.job_id)
         """,
         theme="files",
@@ -260,17 +260,6 @@ PLANTS = (
         engine/worker.py
         -                self._is_unsure = True
                          _log.error("sweep.failed", error=error.sentence)
-        """,
-        theme="database",
-    ),
-    Plant(
-        "a read that fails after a POST ends the worker",
-        """
-        engine/worker.py
-        -        except DatabaseError as error:
-        +        except LookupError as error:
-                     self._is_unsure = True
-                     _log.error("attempts.not_watched", worker=self._id, error=error.sentence)
         """,
         theme="database",
     ),

@@ -30,6 +30,7 @@ class Claimer:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._gates = ProviderGates(parts)
+        self._is_flowing = False  # the last claim got something
         self._taken: set[str] = set()  # claims that we got back, until their outcome is recorded
         self._unanswered: set[str] = set()  # worker ids under which a claim may stand that we didn't get back
 
@@ -56,10 +57,25 @@ class Claimer:
         Raises:
             DatabaseError: the database can't be used now; what it may have committed is withdrawn later.
         """
-        parts = self._parts
         await self._withdraw()
         if free <= 0:
             return []
+        claims = await self._claim_on(worker_id, free) if self._is_flowing else []
+        if not claims and not stop.is_set():
+            claims = await self._look_and_claim(worker_id, free, stop)
+        self._is_flowing = bool(claims)
+        self._taken.update(claim.attempt_id for claim in claims)
+        return claims
+
+    async def _claim_on(self, worker_id: str, free: int) -> list[Claim]:
+        """Claims without a look before, of the accounts that were looked at a moment ago."""
+        known = self._gates.known()
+        offered = {name: known.get(name, ()) for name in self._parts.adapters}
+        return await self._claim_all(worker_id, self._market(offered, free), ()) if known else []
+
+    async def _look_and_claim(self, worker_id: str, free: int, stop: Bell) -> list[Claim]:
+        """Claims after a look at what is ready, whether its account is open and whether its model is offered."""
+        parts = self._parts
         ready = await parts.database.read(_list_ready, parts, limit=free, closed=self._gates.closed())
         offered = {provider: await self._gates.offered(provider) for provider in {step.provider for step in ready}}
         for step in ready:
@@ -67,16 +83,16 @@ class Claimer:
                 await parts.act(worker_id, park_unoffered, step)
         if stop.is_set() or not any(step.model in offered[step.provider] for step in ready):
             return []
-        market = Market(
-            adapters=parts.adapters,
+        return await self._claim_all(worker_id, self._market(offered, free), ready)
+
+    def _market(self, offered: Mapping[str, tuple[str, ...]], free: int) -> Market:
+        return Market(
+            adapters=self._parts.adapters,
             offered=offered,
             limit=free,
-            started_s=parts.clock.monotonic_s(),
-            per_account=parts.settings.account.in_flight_max,
+            started_s=self._parts.clock.monotonic_s(),
+            per_account=self._parts.settings.account.in_flight_max,
         )
-        claims = await self._claim_all(worker_id, market, ready)
-        self._taken.update(claim.attempt_id for claim in claims)
-        return claims
 
     async def _claim_all(self, worker_id: str, market: Market, ready: Sequence[Step]) -> list[Claim]:
         """In one transaction; if one of the steps breaks us, one after the other without it."""

@@ -256,7 +256,7 @@ def record_filled(turn: Turn, held: Watched, checked: list[Checked]) -> bool:
     attempt = attempts.get(turn.tx, held.attempt_id)
     if attempt.token != held.token or attempt.state is not AttemptState.COLLECTING:
         return False
-    filled = fill(turn, attempt, checked)
+    filled = fill(turn, attempt, artifacts.list_expected(turn.tx, step_id=attempt.step_id), checked)
     told = [{"digest": file.digest, "size_bytes": file.size_bytes} for file in checked]
     turn.tell("step.filled", attempt, steps.get(turn.tx, attempt.step_id).name, {"files": told, "filled": filled})
     return True

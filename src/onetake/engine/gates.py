@@ -16,6 +16,9 @@ from onetake.store import models as kept_models
 CLOSED_S_MAX = 60.0
 """Longest pause before an account is asked again."""
 
+KNOWN_S = 1.0
+"""How long a list is used without another look at the database, where another worker may have doubted it."""
+
 OUTAGE_FAILURES = 5
 """Failed questions in a row, half a minute in all, after which an outage counts as trouble and not as weather."""
 
@@ -30,6 +33,7 @@ class ProviderGates:
         self._closed_until_s: dict[str, float] = {}
         self._failures: dict[str, int] = {}
         self._troubles: dict[str, OnetakeError] = {}
+        self._known: dict[str, tuple[float, tuple[str, ...]]] = {}  # until when, and what
 
     def closed(self) -> frozenset[str]:
         """The accounts that take no submits now."""
@@ -47,7 +51,13 @@ class ProviderGates:
 
     async def doubt(self, provider: str) -> None:
         """Don't believe what is kept about the account, which was refused something: ask before the next submit."""
+        self._known.pop(provider, None)
         await self._parts.database.write(kept_models.forget, provider)
+
+    def known(self) -> dict[str, tuple[str, ...]]:
+        """The models of each account that is open and was asked for within the last second."""
+        now_s = self._parts.clock.monotonic_s()
+        return {name: models for name, (until_s, models) in self._known.items() if until_s > now_s}
 
     async def offered(self, provider: str) -> tuple[str, ...]:
         """The models that the account is offered; none while it is closed, so that nothing is bought."""
@@ -63,8 +73,9 @@ class ProviderGates:
         if found is None:
             await self._wait(provider)
             return ()
-        for known in (self._closed_until_s, self._failures, self._troubles):
-            known.pop(provider, None)
+        for trouble in (self._closed_until_s, self._failures, self._troubles):
+            trouble.pop(provider, None)
+        self._known[provider] = (self._parts.clock.monotonic_s() + KNOWN_S, found)
         return found
 
     async def _wait(self, provider: str) -> None:
@@ -77,6 +88,7 @@ class ProviderGates:
         await self._close(provider, min(CLOSED_S_MAX, 2.0 ** (failures - 1)), AlarmKind.MODEL_LIST, detail)
 
     async def _close(self, provider: str, for_s: float, kind: AlarmKind, detail: str) -> None:
+        self._known.pop(provider, None)
         self._closed_until_s[provider] = self._parts.clock.monotonic_s() + for_s
         clock = self._parts.clock
         _log.warning("provider.closed", provider=provider, why=detail, for_s=for_s)

@@ -17,8 +17,9 @@ from onetake.engine.routes import record_answer
 from onetake.engine.settling import Fault, cancel_step, close_cases, fail_step, open_case
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
-from onetake.store import alarms, attempts, jobs, steps
+from onetake.store import alarms, attempts, jobs, leases, steps
 from onetake.store.attempts import Attempt
+from onetake.store.leases import Watched
 from onetake.store.steps import Step
 
 REPEAT_BASE_S = 1.0
@@ -28,8 +29,10 @@ REPEATS_ALARM_AFTER = 3
 """Sends in a row that came to nothing before a person is told: one or two are weather, and three take some seconds."""
 
 
-def record_outcome(turn: Turn, adapter: Adapter, attempt_id: str, outcome: Outcome, result: WireResult) -> None:
-    """Record what the attempt's POST came to, with its receipt."""
+def record_outcome(
+    turn: Turn, adapter: Adapter, attempt_id: str, outcome: Outcome, result: WireResult
+) -> Watched | None:
+    """Record what the attempt's POST came to, with its receipt; what the actor has to watch from now on, if any."""
     attempt, answer = attempts.get(turn.tx, attempt_id), result.answer
     is_new = attempts.record_send(
         turn.tx,
@@ -52,6 +55,7 @@ def record_outcome(turn: Turn, adapter: Adapter, attempt_id: str, outcome: Outco
             _refused(turn, attempt, outcome)
         case _:  # pragma: no cover
             assert_never(outcome)
+    return next(iter(leases.list_held(turn.tx, turn.actor, [attempt_id])), None)
 
 
 def _word(outcome: Outcome) -> str:

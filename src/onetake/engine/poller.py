@@ -23,12 +23,12 @@ from onetake.domain.answers import (
 from onetake.domain.events import AttemptEvent, CaseEvent, StepEvent
 from onetake.domain.pacing import POLL_BACKOFF_S_MAX, backoff_s, poll_delay_s
 from onetake.domain.recipe import Replacement
-from onetake.domain.states import FINAL_ATTEMPT, AlarmKind, CaseKind, ErrorCategory
+from onetake.domain.states import FINAL_ATTEMPT, AlarmKind, AttemptState, CaseKind, ErrorCategory
 from onetake.engine.parts import Parts
 from onetake.engine.schedule import Watch
 from onetake.engine.settling import Fault, close_cases, fail_step, open_case
 from onetake.engine.turn import Turn
-from onetake.store import alarms, artifacts, attempts, jobs, leases, steps
+from onetake.store import alarms, artifacts, attempts, jobs, steps
 from onetake.store.attempts import Attempt
 from onetake.store.leases import Watched
 from onetake.store.steps import Step
@@ -202,7 +202,10 @@ async def _finished(parts: Parts, watch: Watch, reading: Finished) -> Visit:
     is_renewed = await parts.act(watch.held.worker_id, record_finished, watch.held, reading.addresses)
     if is_renewed is None:
         return Over()
-    watch.held = await parts.database.read(leases.watched, watch.held.attempt_id)
+    had_alarms = watch.held.has_alarms and watch.held.state == AttemptState.COLLECTING  # else they were cleared
+    watch.held = replace(
+        watch.held, state=AttemptState.COLLECTING, not_before=None, is_queued=False, has_alarms=had_alarms
+    )
     watch.raised -= _UNHEARD
     watch.renewals += watch.must_renew
     if watch.must_renew and not is_renewed:  # the same dead address again
@@ -219,7 +222,8 @@ def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...]) -> bo
     if attempts.advance(turn.tx, attempt, AttemptEvent.FINISHED, {"not_before": None, "is_queued": 0}):
         step = steps.get(turn.tx, attempt.step_id)
         turn.tell("attempt.finished", attempt, step.name, {"outputs": len(addresses)})
-        alarms.clear(turn.tx, held.attempt_id)
+        if attempt.has_alarms:
+            alarms.clear(turn.tx, attempt.id)
         for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
             close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider named its outputs")
     elif held.has_alarms:
@@ -244,7 +248,8 @@ def record_death(turn: Turn, held: Watched, died: Died) -> bool:
     if attempts.advance(turn.tx, attempt, AttemptEvent.DIED, changes) is None:
         return attempt.state in FINAL_ATTEMPT
     step = steps.get(turn.tx, attempt.step_id)
-    alarms.clear(turn.tx, attempt.id)
+    if attempt.has_alarms:
+        alarms.clear(turn.tx, attempt.id)
     turn.tell("attempt.failed", attempt, step.name, {"code": died.code, "charged": died.charged})
     for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
         close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider says that it failed")

@@ -56,8 +56,9 @@ class Fault:
     charged: str
 
 
-def open_gates(turn: Turn, recipe: Recipe, job_id: str) -> None:
-    """Freeze and open each step that waits and whose needs are all complete (L5)."""
+def open_gates(turn: Turn, recipe: Recipe, job_id: str) -> bool:
+    """Freeze and open each step that waits and whose needs are all complete (L5); whether there was one."""
+    is_any = False
     standing = {step.name: step for step in steps.list_of_job(turn.tx, job_id)}
     for wanted in recipe.steps:
         step = standing[wanted.name]
@@ -69,13 +70,15 @@ def open_gates(turn: Turn, recipe: Recipe, job_id: str) -> None:
         steps.freeze(turn.tx, step.id, meaning=request.canonical, request_hash=request.hash)
         if steps.advance(turn.tx, step, StepEvent.OPENED):
             turn.tell("step.ready", step, data={"hash": request.hash[:16]})
+            is_any = True
+    return is_any
 
 
 def request_of(turn: Turn, wanted: recipes.Step, job_id: str) -> FrozenRequest:
     """The step's request with the addresses that stand now; its hash is the same whenever it is asked for."""
     handed_over = {
         (row["step"], row["output"]): OutputHandoff(digest=row["digest"], address=row["address"])
-        for row in artifacts.list_files(turn.tx, job_id)
+        for row in (artifacts.list_files(turn.tx, job_id) if wanted.handoffs else ())
         if row["digest"]
     }
     return freeze_request(wanted, jobs.get_inputs(turn.tx, job_id), handed_over)
@@ -91,11 +94,12 @@ def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | N
     changes = {"charged": "yes", **(_SHORT if missing else {})}
     if attempts.advance(turn.tx, attempt, AttemptEvent.DELIVERED, changes) is None:
         return None
-    alarms.clear(turn.tx, attempt.id)
+    if attempt.has_alarms:
+        alarms.clear(turn.tx, attempt.id)
     step = steps.get(turn.tx, attempt.step_id)
     for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
         close_cases(turn, kind, CaseEvent.SETTLED, attempt, "its files came")
-    filled = _filled_before(turn, attempt, outputs) + fill(turn, attempt, files)
+    filled = _filled_before(turn, attempt, outputs) + fill(turn, attempt, outputs, files)
     told = [{"digest": file.digest, "size_bytes": file.size_bytes} for file in files]
     turn.tell("attempt.delivered", attempt, step.name, {"files": told, "filled": filled})
     if step.state in FINAL_STEP:
@@ -104,13 +108,13 @@ def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | N
         steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": attempt.id})
         step = steps.get(turn.tx, attempt.step_id)
     state = steps.advance(turn.tx, step, StepEvent.DELIVERED, {"current_attempt_id": attempt.id})
-    _release(turn, step, "missing from what was delivered")
     turn.tell("step.complete", step)
     recipe = turn.recipe_of(attempt.job_id)
     if missing:
+        _release(turn, step, "missing from what was delivered")
         cancel_waiting(turn, attempt.job_id, _doomed(recipe, _heirs(recipe, step.name, missing)))
-    open_gates(turn, recipe, attempt.job_id)
-    close_job(turn, recipe, attempt.job_id, category=ErrorCategory.NO_OUTPUT if missing else "")
+    if not open_gates(turn, recipe, attempt.job_id):
+        close_job(turn, recipe, attempt.job_id, category=ErrorCategory.NO_OUTPUT if missing else "")
     return state
 
 
@@ -127,9 +131,8 @@ def _filled_before(turn: Turn, attempt: Attempt, outputs: list[Expected]) -> int
     return sum(artifact.id in filled for artifact in own)
 
 
-def fill(turn: Turn, attempt: Attempt, files: list[Checked]) -> int:
-    """How many expected outputs the files fill; the first verified file of each wins and captures its hold."""
-    outputs = artifacts.list_expected(turn.tx, step_id=attempt.step_id)
+def fill(turn: Turn, attempt: Attempt, outputs: list[Expected], files: list[Checked]) -> int:
+    """How many of the step's outputs the files fill; the first verified file of each wins and captures its hold."""
     found = {artifact.ordinal: artifact for artifact in artifacts.list_of_attempt(turn.tx, attempt.id)}
     filled = 0
     for file in files:
@@ -272,6 +275,8 @@ def open_case(turn: Turn, kind: CaseKind, attempt: Attempt, step: str, facts: di
 
 def close_cases(turn: Turn, kind: CaseKind, event: CaseEvent, attempt: Attempt, reason: str) -> None:
     """Decide the open cases of a kind on an attempt, and say so in the journal."""
+    if not attempt.has_cases:
+        return
     for row in cases.find_open(turn.tx, attempt.id, kind):
         if cases.close(turn.tx, turn.clock, row["id"], event, actor=turn.actor, reason=reason):
             step = steps.get(turn.tx, attempt.step_id)

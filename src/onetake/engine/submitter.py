@@ -29,6 +29,7 @@ from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
 from onetake.providers.transport import LAST_WORDS_S
 from onetake.store import alarms, attempts, leases, steps
+from onetake.store.leases import Watched
 from onetake.store.steps import Step
 
 LEASE_MARGIN_S = 5.0
@@ -150,8 +151,10 @@ def withdraw(turn: Turn, adapters: Mapping[str, Adapter], taken: frozenset[str])
 
 async def submit(
     parts: Parts, claimed: Claim, *, worker_id: str, give_up: asyncio.Event, on_sending: Callable[[], None]
-) -> Outcome:
-    """Send the claim once and give what was recorded of it; `on_sending` is called right before the first byte.
+) -> tuple[Outcome, Watched | None]:
+    """Send the claim once: what was recorded of it, and what has to be watched from now on.
+
+    `on_sending` is called right before the first byte.
 
     Raises:
         DatabaseError: the worker is stopping and the answer can't be written; its lease will run out.
@@ -176,14 +179,14 @@ async def submit(
 
 async def _record(
     parts: Parts, claimed: Claim, outcome: Outcome, result: WireResult, *, worker_id: str, give_up: asyncio.Event
-) -> Outcome:
+) -> tuple[Outcome, Watched | None]:
     """What was recorded: the outcome; without the provider's words if those can't be kept; or that it is in doubt."""
     adapter, ref = parts.adapters[claimed.provider], outcome.ref if isinstance(outcome, Accepted) else None
     in_doubt = f"the provider took it as {ref}, and that can't be recorded" if ref else "the answer can't be recorded"
     tellings = iter([(bare(outcome), result.bare()), (Unknown(reason=in_doubt), result.bare())])
     while True:
         try:
-            await parts.act(worker_id, record_outcome, adapter, claimed.attempt_id, outcome, result)
+            held = await parts.act(worker_id, record_outcome, adapter, claimed.attempt_id, outcome, result)
         except DatabaseError as error:
             # The answer is in hand and must not be lost: tried until it is written or the worker has to go. Whoever
             # reads the log can attach the id then.
@@ -199,4 +202,4 @@ async def _record(
                 raise
             outcome, result = less
         else:
-            return outcome
+            return outcome, held

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from onetake.clock import new_id
-from onetake.domain.answers import Accepted, NotSent, Refused
+from onetake.domain.answers import NotSent, Refused
 from onetake.domain.errors import DatabaseError, OnetakeError
 from onetake.domain.states import ErrorCategory
 from onetake.engine import recovery, submitter
@@ -146,7 +146,7 @@ class Worker:
                     await self._recollect(watcher)
                 while await self._parts.database.read(leases.is_any_orphan, self._id):
                     taken = await self._parts.act(self._id, recovery.sweep)
-                    await self._watch(taken, watcher, is_resumed=True)
+                    await self._watch(taken, watcher)
             except OnetakeError as error:
                 self._is_unsure = True
                 _log.error("sweep.failed", error=error.sentence)
@@ -160,17 +160,13 @@ class Worker:
         self._is_unsure = False
         tokens = await self._parts.database.read(leases.tokens_held, self._id)
         unknown = [attempt_id for attempt_id, token in tokens.items() if not watcher.knows(attempt_id, token)]
-        await self._watch(unknown, watcher, is_resumed=True)
+        await self._watch(unknown, watcher)
 
-    async def _watch(self, attempt_ids: Sequence[str], watcher: Watcher, *, is_resumed: bool) -> None:
-        try:
-            for first in range(0, len(attempt_ids), PAGE):
-                page = attempt_ids[first : first + PAGE]
-                for held in await self._parts.database.read(leases.list_held, self._id, page):
-                    watcher.add(held, is_resumed=is_resumed)
-        except DatabaseError as error:
-            self._is_unsure = True
-            _log.error("attempts.not_watched", worker=self._id, error=error.sentence)
+    async def _watch(self, attempt_ids: Sequence[str], watcher: Watcher) -> None:
+        for first in range(0, len(attempt_ids), PAGE):
+            page = attempt_ids[first : first + PAGE]
+            for held in await self._parts.database.read(leases.list_held, self._id, page):
+                watcher.add(held, is_resumed=True)
 
     async def _claim(self, stop: Bell, tasks: asyncio.TaskGroup, watcher: Watcher, *, until_idle: bool) -> None:
         """Claim as many ready steps as there are free POST slots, and send each once."""
@@ -214,7 +210,7 @@ class Worker:
     async def _submit(self, claimed: submitter.Claim, watcher: Watcher) -> None:
         parts = self._parts
         try:
-            outcome = await submitter.submit(
+            outcome, held = await submitter.submit(
                 parts,
                 claimed,
                 worker_id=self._id,
@@ -231,8 +227,8 @@ class Worker:
         finally:
             self._unsent.discard(claimed.attempt_id)
         self._claimer.landed(claimed)
-        if isinstance(outcome, Accepted):
-            await self._watch([claimed.attempt_id], watcher, is_resumed=False)
+        if held is not None:
+            watcher.add(held, is_resumed=False)
         elif isinstance(outcome, NotSent | Refused):
             parts.wake.set()
 

@@ -22,7 +22,13 @@ RAW_BYTES_MAX = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """An attempt as it was read. `ref` is the provider's id, once saved."""
+    """An attempt as it was read.
+
+    Attributes:
+        ref: the provider's id, once saved.
+        has_cases: a case is open on it.
+        has_alarms: an alarm stands on it.
+    """
 
     id: str
     step_id: str
@@ -37,11 +43,16 @@ class Attempt:
     lease_until: int | None
     ref: str | None
     created_at: int
+    has_cases: bool
+    has_alarms: bool
 
 
 _READ = (
     "SELECT a.id, a.step_id, a.job_id, a.no, a.state, a.provider, a.operation, a.slot, a.worker_id, a.token,"
-    " a.lease_until, r.ref, a.created_at FROM attempts a LEFT JOIN refs r ON r.id = a.ref_id"
+    " a.lease_until, r.ref, a.created_at,"
+    " EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open') AS has_cases,"
+    " EXISTS (SELECT 1 FROM alarms m WHERE m.subject = a.id AND m.cleared_at IS NULL) AS has_alarms"
+    " FROM attempts a LEFT JOIN refs r ON r.id = a.ref_id"
 )
 
 
@@ -67,6 +78,8 @@ def insert(
         lease_until=tx.now_us + lease_us,
         ref=None,
         created_at=tx.now_us,
+        has_cases=False,
+        has_alarms=False,
     )
     tx.put(
         "INSERT INTO attempts (id, step_id, job_id, no, state, provider, operation, slot, contract_version, worker_id,"
@@ -104,13 +117,22 @@ def get(tx: Tx, attempt_id: str) -> Attempt:
     row = tx.one(f"{_READ} WHERE a.id = :id{tx.locking('a')}", {"id": attempt_id})
     if row is None:
         raise LookupError(attempt_id)
-    return Attempt(**{**row, "state": AttemptState(row["state"])})
+    return _attempt(row)
+
+
+def _attempt(row: Row) -> Attempt:
+    told = {
+        "state": AttemptState(row["state"]),
+        "has_cases": bool(row["has_cases"]),
+        "has_alarms": bool(row["has_alarms"]),
+    }
+    return Attempt(**{**row, **told})
 
 
 def list_of_step(tx: Tx, step_id: str) -> list[Attempt]:
     """The step's attempts, first to last."""
     rows = tx.all(f"{_READ} WHERE a.step_id = :id ORDER BY a.no", {"id": step_id})
-    return [Attempt(**{**row, "state": AttemptState(row["state"])}) for row in rows]
+    return [_attempt(row) for row in rows]
 
 
 def list_unknown(tx: Tx, *, provider: str, model: str) -> list[Row]:
