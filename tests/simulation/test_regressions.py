@@ -21,6 +21,10 @@ REGRESSIONS = {
     "a claim whose commit went unanswered was left to become an unknown, though its owner knew that it never sent it": (
         Schedule(is_shuffled=False, faults=(Fault("commit claim", 1, "lost"),))
     ),
+    "a status that the contract doesn't list passed for a sign that the task exists, and its id was attached": Schedule(
+        seed=46394,
+        faults=(Fault("poll", 1, "poll_unlisted"), Fault("post", 1, "error_500"), Fault("second", 1, "attach_wrong")),
+    ),
 }
 
 

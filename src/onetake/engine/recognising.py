@@ -76,8 +76,10 @@ async def _ask(parts: Parts, adapter: Adapter, attempt: Attempt, ref: str) -> Wi
     result = await parts.transport.get(request, credential=adapter.credential(), timeout_s=POLL_TIMEOUT_S)
     operation = adapter.contract.operation(attempt.operation)
     reading = reading_of(adapter.contract, operation, ref, result, now_s=parts.clock.now_us() / 1e6)
-    if isinstance(reading, KeyRefused | NoAnswer):
-        raise ProviderError(f"{adapter.name} could not be asked about {ref} ({_said(reading)}): nothing was attached.")
+    if isinstance(reading, KeyRefused | NoAnswer | Unlisted):
+        raise ProviderError(
+            f"{adapter.name} gave no clear answer about {ref} ({_said(reading)}): nothing was attached."
+        )
     if isinstance(reading, Missing):
         raise NotAllowedError(f"{adapter.name} knows no task {ref}: nothing was attached.")
     return result
@@ -89,7 +91,9 @@ def _said(reading: Reading) -> str:
             return f"it refuses our key, HTTP {reading.status}"
         case NoAnswer():
             return reading.reason
-        case Working() | Unlisted() | Finished() | Died() | NoAddresses() | Missing():
+        case Unlisted():  # it may be an answer about nothing at all
+            return f"its contract doesn't list the status {shown(reading.word)!r}"
+        case Working() | Finished() | Died() | NoAddresses() | Missing():
             return type(reading).__name__.lower()
 
 
