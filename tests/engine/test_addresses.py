@@ -71,8 +71,8 @@ async def test_a_source_that_can_not_name_one_holds_up_only_who_is_handed_its_fi
         await rig.work()
         front.unknown = {(await rig.view(job))["refs"]["night"]}
         await _two_hours_later(rig, job)
-        await rig.work()
-        assert await rig.state(job) == "complete"
+        async with rig.working():
+            await rig.until(job, "complete", every_s=2)
         assert "step.renewed" in await rig.events(job)
         assert front.polled[(await rig.view(job))["refs"]["night"]] == NIGHT_POLLS  # it wasn't asked again
 

@@ -30,7 +30,7 @@ class Claimer:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._gates = ProviderGates(parts)
-        self._is_flowing = False  # the last claim got something
+        self._is_flowing = False  # the last claim filled all slots: more may be ready
         self._taken: set[str] = set()  # claims that we got back, until their outcome is recorded
         self._unanswered: set[str] = set()  # worker ids under which a claim may stand that we didn't get back
 
@@ -63,7 +63,7 @@ class Claimer:
         claims = await self._claim_on(worker_id, free) if self._is_flowing else []
         if not claims and not stop.is_set():
             claims = await self._look_and_claim(worker_id, free, stop)
-        self._is_flowing = bool(claims)
+        self._is_flowing = len(claims) == free
         self._taken.update(claim.attempt_id for claim in claims)
         return claims
 
