@@ -27,6 +27,7 @@ CONNECTIONS = {"sqlite": 4, "postgres": 32}
 would take a tenth of a second."""
 
 ROUNDS = 300
+ALLOWED = 5
 MODELS = {"reapi": ("gemini-3.1-flash-image-preview",)}
 UNSEEN = SandboxOptions(tiny=True, rates={"task_never_finishes": 1.0})  # what is drawn doesn't matter here
 
@@ -52,6 +53,26 @@ async def test_c061_32_workers_and_one_job_300_times(kind: str, tmp_path: Path) 
         assert rig.bill["totals"]["posts"] == len(rig.bought()) == ROUNDS
 
 
+@pytest.mark.parametrize("kind", CONNECTIONS)
+@pytest.mark.parametrize("limit", ["in_flight_max", "sends_per_minute", "per_account"])
+async def test_no_limit_is_passed_by_32_workers_that_claim_at_once(limit: str, kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, UNSEEN, kind=kind) as rig, contextlib.AsyncExitStack() as opened:
+        if limit != "per_account":
+            provider = rig.settings.providers["reapi"].model_copy(update={limit: ALLOWED})
+            await rig.restart(rig.settings.model_copy(update={"providers": {"reapi": provider}}))
+        per_account = ALLOWED if limit == "per_account" else None
+        databases = [await _open(rig, seed, opened) for seed in range(CONNECTIONS[kind])]
+        racers = [(f"wrk_{number}", databases[number % len(databases)]) for number in range(WORKERS)]
+        for who, database in racers:
+            await database.write(workers.insert, who, "racer", lease_us=3_600_000_000)
+        for number in range(WORKERS):
+            await _order(rig, number)
+        for _ in range(2):  # the second time nothing is left to claim
+            await asyncio.gather(*(_claim(rig, who, database, per_account, limit=1) for who, database in racers))
+        # Twelve seconds lie between the sends of such a rate, and no time goes by here.
+        assert len(rig.look()["attempts"]) == (1 if limit == "sends_per_minute" else ALLOWED)
+
+
 async def _open(rig: Rig, seed: int, opened: contextlib.AsyncExitStack) -> Database:
     database = database_site(rig.settings).open(rig.clock)
     opened.push_async_callback(database.aclose)
@@ -67,7 +88,17 @@ async def _look_then_claim(rig: Rig, who: str, database: Database) -> list[Claim
     """What the worker got: it looks first, as workers do, and claims in a second transaction."""
     if not await database.read(leases.list_ready, limit=1, closed=frozenset()):
         return []
-    market = Market(adapters=rig.parts.adapters, offered=MODELS, limit=4, started_s=rig.parts.clock.monotonic_s())
+    return await _claim(rig, who, database, None, limit=4)
+
+
+async def _claim(rig: Rig, who: str, database: Database, per_account: int | None, *, limit: int) -> list[Claim]:
+    market = Market(
+        adapters=rig.parts.adapters,
+        offered=MODELS,
+        limit=limit,
+        started_s=rig.parts.clock.monotonic_s(),
+        per_account=per_account,
+    )
 
     def reach(tx: Tx) -> list[Claim]:
         return claim(Turn(tx, rig.clock, rig.parts.book, who), market)
