@@ -1,5 +1,6 @@
 """`onetake jobs create`, `list` and `show`: make jobs and look at them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,9 @@ RecipeName = Annotated[
 ]
 LIMIT_MAX = 1_000_000
 """Longest list: nobody reads more, and every database can count it."""
+
+ALARMS_TOLD_MAX = 20
+"""Alarms told one by one where they come after something else: more would push that off the screen."""
 
 Lines = Annotated[
     Path | None,
@@ -132,7 +136,9 @@ def show(job: JobName, *, is_json: Json = False) -> None:
 
 
 def alarm_lines(standing: list[dict[str, Any]]) -> Iterator[str]:
-    """Each alarm as a line: what, since when, about what."""
-    for alarm in standing:
+    """The oldest alarms, each as a line: what, since when, about what; and of each kind how many more there are."""
+    for alarm in standing[:ALARMS_TOLD_MAX]:
         about = alarm["job_id"] or alarm["subject"]
         yield f"alarm  {alarm['kind']}  since {when(alarm['since'])}  {about}: {alarm['detail']}"
+    for kind, count in sorted(Counter(alarm["kind"] for alarm in standing[ALARMS_TOLD_MAX:]).items()):
+        yield f"alarm  {kind}  {count} more; `onetake doctor` lists them all"

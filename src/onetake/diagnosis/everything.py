@@ -54,7 +54,9 @@ async def _all(parts: Parts) -> AsyncIterator[Finding]:
         )
     counts = await parts.database.read(views.count_by_status)
     told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
-    yield Finding("jobs", is_well=not counts.get("submission_unknown"), says=told)
+    is_well = not counts.get("submission_unknown")
+    next_step = "" if is_well else "; see `onetake jobs list --status submission_unknown`, then `onetake attach JOB ID`"
+    yield Finding("jobs", is_well=is_well, says=f"{told}{next_step}")
 
 
 async def _files(parts: Parts, *, is_hashed: bool, on_progress: Progress) -> AsyncIterator[Finding]:
