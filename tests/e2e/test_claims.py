@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from onetake.domain.pacing import ROUTE_PAUSE_S, ROUTE_UNKNOWNS_MAX, RoutePace
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.engine.intake import accept, prepare
 from onetake.engine.submitter import Claim, Market, claim, submit
 from onetake.engine.turn import Turn
 from onetake.opening import database_site
 from onetake.sandbox import SandboxOptions
-from onetake.store import leases, workers
+from onetake.store import leases, routes, workers
 from onetake.store.database import Database, Tx
 from tests.engine.recipes import still
 from tests.engine.rig import Rig, rigged
@@ -28,6 +29,7 @@ would take a tenth of a second."""
 
 ROUNDS = 300
 ALLOWED = 5
+ROUTE = ("reapi", "image")
 MODELS = {"reapi": ("gemini-3.1-flash-image-preview",)}
 UNSEEN = SandboxOptions(tiny=True, rates={"task_never_finishes": 1.0})  # what is drawn doesn't matter here
 
@@ -35,10 +37,7 @@ UNSEEN = SandboxOptions(tiny=True, rates={"task_never_finishes": 1.0})  # what i
 @pytest.mark.parametrize("kind", CONNECTIONS)
 async def test_c061_32_workers_and_one_job_300_times(kind: str, tmp_path: Path) -> None:
     async with rigged(tmp_path, UNSEEN, kind=kind) as rig, contextlib.AsyncExitStack() as opened:
-        databases = [await _open(rig, seed, opened) for seed in range(CONNECTIONS[kind])]
-        racers = [(f"wrk_{number}", databases[number % len(databases)]) for number in range(WORKERS)]
-        for who, database in racers:
-            await database.write(workers.insert, who, "racer", lease_us=3_600_000_000)
+        racers = await _racers(rig, kind, opened)
         winners = set()
         for round_ in range(ROUNDS):
             await _order(rig, round_)
@@ -61,16 +60,37 @@ async def test_no_limit_is_passed_by_32_workers_that_claim_at_once(limit: str, k
             provider = rig.settings.providers["reapi"].model_copy(update={limit: ALLOWED})
             await rig.restart(rig.settings.model_copy(update={"providers": {"reapi": provider}}))
         per_account = ALLOWED if limit == "per_account" else None
-        databases = [await _open(rig, seed, opened) for seed in range(CONNECTIONS[kind])]
-        racers = [(f"wrk_{number}", databases[number % len(databases)]) for number in range(WORKERS)]
-        for who, database in racers:
-            await database.write(workers.insert, who, "racer", lease_us=3_600_000_000)
+        racers = await _racers(rig, kind, opened)
         for number in range(WORKERS):
             await _order(rig, number)
         for _ in range(2):  # the second time nothing is left to claim
             await asyncio.gather(*(_claim(rig, who, database, per_account, limit=1) for who, database in racers))
         # Twelve seconds lie between the sends of such a rate, and no time goes by here.
         assert len(rig.look()["attempts"]) == (1 if limit == "sends_per_minute" else ALLOWED)
+
+
+@pytest.mark.parametrize("kind", CONNECTIONS)
+async def test_a_paused_route_is_tried_by_one_of_32_workers_that_claim_at_once(kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, UNSEEN, kind=kind) as rig, contextlib.AsyncExitStack() as opened:
+        racers = await _racers(rig, kind, opened)
+        for number in range(WORKERS):
+            await _order(rig, number)
+        await rig.parts.database.write(_pause_until_now)
+        claims = await asyncio.gather(*(_claim(rig, who, database, None, limit=4) for who, database in racers))
+        assert sum(map(len, claims)) == len(rig.look()["attempts"]) == 1
+
+
+def _pause_until_now(tx: Tx) -> None:
+    routes.get(tx, ROUTE)  # makes its row
+    routes.put(tx, ROUTE, RoutePace(unknowns=ROUTE_UNKNOWNS_MAX, pause_s=ROUTE_PAUSE_S, paused_until=tx.now_us))
+
+
+async def _racers(rig: Rig, kind: str, opened: contextlib.AsyncExitStack) -> list[tuple[str, Database]]:
+    databases = [await _open(rig, seed, opened) for seed in range(CONNECTIONS[kind])]
+    racers = [(f"wrk_{number}", databases[number % len(databases)]) for number in range(WORKERS)]
+    for who, database in racers:
+        await database.write(workers.insert, who, "racer", lease_us=3_600_000_000)
+    return racers
 
 
 async def _open(rig: Rig, seed: int, opened: contextlib.AsyncExitStack) -> Database:
