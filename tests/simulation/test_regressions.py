@@ -25,6 +25,9 @@ REGRESSIONS = {
         seed=46394,
         faults=(Fault("poll", 1, "poll_unlisted"), Fault("post", 1, "error_500"), Fault("second", 1, "attach_wrong")),
     ),
+    "a case that couldn't be written the first time was never opened": Schedule(
+        is_shuffled=False, faults=(Fault("commit record_case", 1, "error"), Fault("task", 1, "is_empty"))
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from onetake.domain.pacing import POLL_BACKOFF_S_MAX, backoff_s
 from onetake.domain.states import AlarmKind, ArtifactState, AttemptState, CaseKind, ErrorCategory, StepState
 from onetake.domain.verdict import judge
 from onetake.engine.parts import Parts
-from onetake.engine.poller import Again, Over, Visit, record_alarm, record_case
+from onetake.engine.poller import Again, Over, Visit, ask_person, record_alarm
 from onetake.engine.schedule import Watch
 from onetake.engine.settling import Checked, deliver, fill, open_case
 from onetake.engine.turn import Turn
@@ -239,10 +239,10 @@ async def _count_refusals(parts: Parts, watch: Watch, troubles: list[_Trouble]) 
     said = next((each.detail for each in troubles if each.must_renew), "")
     if said != watch.refusal:
         watch.refusal, watch.renewals = said, 0
-    if said and watch.renewals == REFUSALS_MAX:
-        watch.renewals += 1  # once
+        watch.asked -= {CaseKind.NO_OUTPUT}
+    if said and watch.renewals >= REFUSALS_MAX:
         facts: dict[str, object] = {"fresh_addresses_refused": REFUSALS_MAX, "said": said}
-        await parts.act(watch.held.worker_id, record_case, watch.held, CaseKind.NO_OUTPUT, facts)
+        await ask_person(parts, watch, CaseKind.NO_OUTPUT, facts)
 
 
 def record_delivered(turn: Turn, held: Watched, checked: list[Checked]) -> StepState | None:

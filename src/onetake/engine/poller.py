@@ -118,10 +118,12 @@ async def _follow(parts: Parts, watch: Watch, reading: Reading) -> Visit:
 
 def _count(watch: Watch, reading: Reading) -> None:
     """Begin anew what is counted in a row and was interrupted by this answer."""
-    if not isinstance(reading, NoAddresses):
+    if watch.empty and not isinstance(reading, NoAddresses):
         watch.empty = 0
-    if not isinstance(reading, Missing):
+        watch.asked -= {CaseKind.NO_OUTPUT}
+    if watch.missing and not isinstance(reading, Missing):
         watch.missing = 0
+        watch.asked -= {CaseKind.MISSING_TASK}
     is_good = isinstance(reading, Working | Unlisted) or (isinstance(reading, Finished) and not watch.must_renew)
     if is_good:  # a renewed address is not: only a file that came ends the collector's failures
         watch.failures = 0
@@ -176,16 +178,21 @@ async def _alarm(parts: Parts, watch: Watch, kind: AlarmKind, detail: str) -> No
 async def _no_addresses(parts: Parts, watch: Watch) -> None:
     if watch.empty > 1:
         await _alarm(parts, watch, AlarmKind.NO_ADDRESSES, "the provider says finished and names no output")
-    if watch.empty == EMPTY_MAX:
-        facts: dict[str, object] = {"answers": watch.empty}
-        await parts.act(watch.held.worker_id, record_case, watch.held, CaseKind.NO_OUTPUT, facts)
+    if watch.empty >= EMPTY_MAX:
+        await ask_person(parts, watch, CaseKind.NO_OUTPUT, {"answers": watch.empty})
 
 
 async def _missing(parts: Parts, watch: Watch) -> None:
     await _alarm(parts, watch, AlarmKind.MISSING_TASK, "the provider says that there is no such task")
-    if watch.missing == MISSING_MAX:
-        facts: dict[str, object] = {"answers": watch.missing}
-        await parts.act(watch.held.worker_id, record_case, watch.held, CaseKind.MISSING_TASK, facts)
+    if watch.missing >= MISSING_MAX:
+        await ask_person(parts, watch, CaseKind.MISSING_TASK, {"answers": watch.missing})
+
+
+async def ask_person(parts: Parts, watch: Watch, kind: CaseKind, facts: dict[str, object]) -> None:
+    """Open a case, once; where that fails, the next visit tries again."""
+    if kind not in watch.asked:
+        await parts.act(watch.held.worker_id, record_case, watch.held, kind, facts)
+        watch.asked |= {kind}
 
 
 async def _died(parts: Parts, watch: Watch, reading: Died) -> Visit:

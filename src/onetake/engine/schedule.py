@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from onetake.domain.states import AlarmKind
+from onetake.domain.states import AlarmKind, CaseKind
 from onetake.store.leases import Watched
 
 INSTANT_S = 1 / 128
@@ -26,6 +26,7 @@ class Watch:
         missing: answers in a row that said that there is no such task.
         seen: per place in the provider's list, the digest of the last download that was not what was ordered.
         raised: alarms raised since the last good answer.
+        asked: what a person was asked about since, by the kinds of the cases.
         must_renew: the saved addresses are dead; the saved ref is asked for fresh ones.
         refusal: with what words an address was refused last, for good; empty if it wasn't.
         renewals: how often the provider named addresses anew since it was refused with these words first.
@@ -37,6 +38,7 @@ class Watch:
     missing: int = 0
     seen: Mapping[int, str] = field(default_factory=lambda: _NOTHING)
     raised: frozenset[AlarmKind] = frozenset()
+    asked: frozenset[CaseKind] = frozenset()
     must_renew: bool = False
     refusal: str = ""
     renewals: int = 0
