@@ -9,7 +9,7 @@ import pytest
 from onetake.clock import ManualClock, SystemClock
 from onetake.domain.errors import CommitUnknownError, DatabaseError
 from onetake.store import jobs, journal
-from onetake.store.database import Tx
+from onetake.store.database import ConstraintError, Tx
 from onetake.store.postgres import PostgresDatabase
 from onetake.store.postgres_site import PostgresSite
 from tests.servers.cutting import Relay
@@ -108,6 +108,23 @@ async def test_groups_on_the_same_jobs_the_other_way_round_never_deadlock(
         lines = await database.read(journal.list_lines, job)
         assert [line["seq"] for line in lines] == list(range(1, 102))
     assert execute(url, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == [(0,)]
+
+
+async def test_a_statement_that_was_to_be_prepared_behind_one_that_failed_is_prepared_later(
+    database: PostgresDatabase,
+) -> None:
+    def look(tx: Tx, marker: str) -> list[str]:
+        return [row["name"] for row in tx.all("SELECT name FROM accounts WHERE zone = :marker", {"marker": marker})]
+
+    def fail(tx: Tx) -> None:
+        tx.put("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'again', 1)")
+        look(tx, "x")
+
+    await database.write(make_account, "a")
+    for _ in range(20):  # the driver prepares what it has seen a few times
+        with pytest.raises(ConstraintError):
+            await database.write(fail)
+        assert await database.write(look, "x") == []
 
 
 async def test_a_deadlock_is_done_again(database: PostgresDatabase, other: PostgresDatabase) -> None:

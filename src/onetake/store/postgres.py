@@ -189,7 +189,8 @@ class PostgresConnection:
         self._put.clear()
         if self._raw is not None and not self._is_lost(error):
             try:
-                self._cursor.execute("ROLLBACK", prepare=False)
+                # The driver's own: it also forgets what was to be prepared behind the statement that failed.
+                self._raw.rollback()
             except psycopg.Error:  # then the connection goes, and the transaction with it
                 self.close()
         else:
