@@ -13,10 +13,15 @@ settings.register_profile("onetake", deadline=None, print_blob=True)  # a deadli
 settings.load_profile("onetake")
 
 
+WHOLE_CHAINS = ("e2e", "engine", "simulation", "cli")
+"""Folders whose tests run jobs from end to end, in this process or in others."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything under tests/e2e carries the marker `e2e`; elsewhere it is written on the test."""
+    """Everything in a folder of whole chains carries the marker `e2e`; elsewhere it is written on the test."""
+    folders = tuple(ROOT / "tests" / name for name in WHOLE_CHAINS)
     for item in items:
-        if item.path.is_relative_to(ROOT / "tests" / "e2e"):
+        if any(item.path.is_relative_to(folder) for folder in folders):
             item.add_marker("e2e")
 
 

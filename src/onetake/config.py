@@ -37,7 +37,7 @@ def is_private_host(host: str) -> bool:
 class ProviderSettings(BaseModel):
     """One provider account. Times are seconds."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     base_url: str = Field(
         default="",
@@ -77,7 +77,7 @@ class ProviderSettings(BaseModel):
 class WorkerSettings(BaseModel):
     """How a worker works. Times are seconds."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     concurrency: int = Field(default=16, ge=1, le=1000, description="Paid POSTs in the air at once.")
     polls: int = Field(default=64, ge=1, le=10_000, description="Polls in the air at once.")
@@ -91,7 +91,7 @@ class WorkerSettings(BaseModel):
 class AccountSettings(BaseModel):
     """What each account may do."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     in_flight_max: int | None = Field(
         default=None,
@@ -103,7 +103,7 @@ class AccountSettings(BaseModel):
 class PostgresSettings(BaseModel):
     """How PostgreSQL is spoken to, where the database is one."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     lanes: int = Field(default=2, ge=1, le=32, description="Connections of a process that write to PostgreSQL.")
     prepare: Literal["auto", "always", "never"] = Field(
@@ -159,7 +159,7 @@ class Settings(BaseSettings):
             name = _PREFIX + "__".join(str(part) for part in first["loc"]).upper()
             raise BadValueError(f"{name} {_reason(first)}.") from None
         except SettingsError:  # ONETAKE_WORKER=x: pydantic wants JSON there, and we want the levels spelled out
-            groups = ("ONETAKE_WORKER", "ONETAKE_PROVIDERS", "ONETAKE_POSTGRES")
+            groups = {_PREFIX + field.upper() for field, about in cls.model_fields.items() if about.default_factory}
             name = next(variable for variable in os.environ if variable.upper() in groups)
             raise BadValueError(
                 f"{name} can't be set as a whole: set its parts, such as {name}__…, one by one."
@@ -198,6 +198,7 @@ def _reason(error: ErrorDetails) -> str:
         "dict_type": "can't be set as a whole: set its parts one by one",
         "int_parsing": "must be a whole number",
         "float_parsing": "must be a number",
+        "finite_number": "must be a number",
         "greater_than": f"must be more than {context.get('gt')}",
         "greater_than_equal": f"must be at least {context.get('ge')}",
         "less_than_equal": f"must be at most {context.get('le')}",

@@ -8,7 +8,10 @@ REAPI = "ONETAKE_PROVIDERS__REAPI__"
 
 REFUSED = {
     ("ONETAKE_WORKER__CONCURRENCY", "0"): "must be at least 1",
-    ("ONETAKE_WORKER", "s3cret"): "can't be set as a whole",
+    **{(f"ONETAKE_{group}", "s3cret"): "can't be set as a whole" for group in ("WORKER", "PROVIDERS", "POSTGRES")},
+    ("ONETAKE_ACCOUNT", "s3cret"): "can't be set as a whole",
+    ("ONETAKE_WORKER__LEASE_S", "nan"): "must be a number",
+    ("ONETAKE_WORKER__GRACE_S", "inf"): "must be a number",
     (f"{REAPI}BASE_URL", "https://reapi.ai/api/v1"): "must be an origin such as https://reapi.ai, without path",
     (f"{REAPI}BASE_URL", "http://user:s3cret@host"): "must be an origin",
     (f"{REAPI}BASE_URL", "http://s3cret.example"): "must begin with https://",

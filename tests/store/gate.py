@@ -5,6 +5,9 @@ import threading
 
 from onetake.store.database import Database, Tx
 
+WAIT_S = 60.0
+"""Longest an operation stays: a test that fails meanwhile must not keep the others from running."""
+
 
 class Gate:
     """An operation that stays in its transaction until the gate is opened."""
@@ -14,11 +17,11 @@ class Gate:
 
     def op(self, tx: Tx) -> int:
         self._entered.set()
-        self._opened.wait()
+        assert self._opened.wait(WAIT_S)
         return tx.now_us
 
     async def entered(self) -> None:
-        await asyncio.to_thread(self._entered.wait)
+        assert await asyncio.to_thread(self._entered.wait, WAIT_S)
 
     def open(self) -> None:
         self._opened.set()

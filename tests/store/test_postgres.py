@@ -200,7 +200,7 @@ async def test_time_is_the_servers(url: str) -> None:
 def cut_all(url: str) -> int:
     """End every connection to the database but this one, as an administrator or a failover does."""
     cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database()"
-    ((count,),) = execute(url, f"{cut} AND pid <> pg_backend_pid()")
+    ((count,),) = execute(url, f"{cut} AND backend_type = 'client backend' AND pid <> pg_backend_pid()")
     return int(count)
 
 

@@ -7,6 +7,8 @@ write and checkpoint at the same instant (sqlite.org/wal.html, "The WAL-Reset Bu
 process that writes is refused: see `needs_single_process`.
 """
 
+from typing import Any
+
 try:
     import pysqlite3.dbapi2 as sqlite
 except ImportError:  # no wheel for this platform
@@ -20,4 +22,29 @@ def needs_single_process(version: tuple[int, ...] = tuple(sqlite.sqlite_version_
     return version < SAFE_VERSION
 
 
-__all__ = ["SAFE_VERSION", "needs_single_process", "sqlite"]
+WAL_TRIES = 20
+"""Tries to turn the log on: each that fails means that another process was first with something."""
+
+
+def use_wal(raw: Any) -> None:  # noqa: ANN401 - a driver's connection
+    """Turn the write-ahead log on, whoever else opens the file at the same moment.
+
+    SQLite wants the file to itself for that and, unlike elsewhere, doesn't wait for it ("busy timeout" doesn't apply).
+    A transaction that begins as a writer does wait, so it is begun for the wait alone.
+
+    Raises:
+        sqlite.OperationalError: the file can't be written, or is never free.
+    """
+    for tries_left in reversed(range(WAL_TRIES)):
+        try:
+            raw.execute("PRAGMA journal_mode = WAL")
+        except sqlite.OperationalError as error:
+            if "locked" not in str(error) or not tries_left:
+                raise
+            raw.execute("BEGIN IMMEDIATE")
+            raw.execute("ROLLBACK")
+        else:
+            return
+
+
+__all__ = ["SAFE_VERSION", "needs_single_process", "sqlite", "use_wal"]

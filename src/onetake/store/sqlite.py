@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from onetake.clock import Clock
 from onetake.domain.errors import DatabaseError
 from onetake.store.database import ConstraintError, Row, Tx
-from onetake.store.driver import needs_single_process, sqlite
+from onetake.store.driver import needs_single_process, sqlite, use_wal
 from onetake.store.lanes import Lanes
 
 P = ParamSpec("P")
@@ -58,7 +58,7 @@ class SqliteConnection:
             if is_reader:
                 self._raw.execute("PRAGMA query_only = ON")
             else:
-                self._raw.execute("PRAGMA journal_mode = WAL")
+                use_wal(self._raw)
                 self._raw.execute("PRAGMA synchronous = FULL")
             undo.pop_all()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from onetake.clock import Clock
 from onetake.domain.errors import DatabaseError
 from onetake.store.database import Database, Reader
-from onetake.store.driver import needs_single_process, sqlite
+from onetake.store.driver import needs_single_process, sqlite, use_wal
 from onetake.store.sqlite import SqliteDatabase, SqliteReader
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class SqliteSite:
     def _connect(self) -> Any:  # noqa: ANN401 - a driver's connection
         raw = sqlite.connect(str(self.path), isolation_level=None)  # the driver begins nothing by itself
         raw.execute("PRAGMA busy_timeout = 60000")
-        raw.execute("PRAGMA journal_mode = WAL")
+        use_wal(raw)
         return raw
 
     def open(self, clock: Clock) -> Database:
