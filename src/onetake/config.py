@@ -50,7 +50,7 @@ class ProviderSettings(BaseModel):
     in_flight_max: int | None = Field(
         default=None,
         ge=1,
-        description="Most tasks of this provider account being asked for or made, all workers together.",
+        description="Most tasks of this provider account asked for or known to be made, all workers together.",
     )
     sends_per_minute: int | None = Field(
         default=None, ge=1, le=60_000, description="Most paid POSTs in any minute, all workers together."
@@ -96,7 +96,7 @@ class AccountSettings(BaseModel):
     in_flight_max: int | None = Field(
         default=None,
         ge=1,
-        description="Most tasks of one account being asked for or made, so that others get their turn.",
+        description="Most tasks of one account asked for or known to be made, so that others get their turn.",
     )
 
 
@@ -134,7 +134,7 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _is_known(cls, value: str) -> str:
-        if not value.startswith((_SQLITE, *_POSTGRES)) or value == _SQLITE:
+        if not value.startswith((_SQLITE, *_POSTGRES)) or value in (_SQLITE, f"{_SQLITE}:memory:"):
             raise ValueError("must be sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
         return value
 

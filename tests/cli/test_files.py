@@ -14,7 +14,11 @@ def test_a_file_that_is_gone_is_missed(shell: Shell) -> None:
     assert [output["is_gone"] for output in shown["outputs"]] == [False, False]
     lost = Path(shown["outputs"][0]["path"])
     lost.unlink()
-    page, again, checked = shell.run_all([("jobs", "show", "mine"), ("jobs", "show", "mine", "--json"), ("doctor",)])
+    ran = ("run", "still-to-clip", "-i", "prompt=a file to lose", "--key", "mine")
+    looks = [("jobs", "show", "mine"), ("jobs", "show", "mine", "--json"), ("doctor",), ran]
+    page, again, checked, same = shell.run_all(looks)
+    assert (same.code, "isn't there: put it back from a backup" in same.err) == (1, True)
+    assert "next     a person: a file is missing where it was stored" in page.out
     assert f"{lost}  missing: put it back from a backup" in page.out
     assert [output["is_gone"] for output in again.object["outputs"]] == [True, False]
     [said] = [line for line in checked.lines if line.startswith("FAIL  file ")]

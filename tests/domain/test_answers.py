@@ -207,6 +207,8 @@ def test_what_may_have_passed_a_gateway_is_on_no_list() -> None:
         {"error": "Bad Request", "status": 400},
         *({"error": {"code": nothing, "message": nothing}} for nothing in NOTHINGS),
         {"error": {"code": True, "message": ["no"]}},
+        {"id": "task_1", **NO},
+        {"task_id": 7, **NO},
         [NO],
         b'{"error": {"co',
         b'{"error": {"code": "a"}, "error": {"code": "b"}}',

@@ -11,7 +11,7 @@ from onetake.domain.errors import DatabaseError, NotAllowedError
 from onetake.domain.states import AlarmKind, CaseKind
 from onetake.engine import collector, people, poller
 from onetake.sandbox import SandboxOptions
-from onetake.store import attempts, leases
+from onetake.store import attempts, cases, leases
 from onetake.store.database import Database
 from tests.engine.recipes import ONE_REPLACEMENT, still
 from tests.engine.rig import Rig, rigged
@@ -49,6 +49,11 @@ async def test_a_late_own_answer_with_another_id_than_the_attached_one_is_a_conf
         view = await rig.view(job)
         assert [case["kind"] for case in view["cases"] if case["state"] == "open"] == ["ref_conflict"]
         assert view["refs"]["draw"] == foreign  # a saved ref is never replaced
+        [conflict] = [case for case in view["cases"] if case["kind"] == "ref_conflict"]
+        own = next(task["id"] for task in rig.bought() if task["id"] != foreign)
+        assert conflict["evidence"] == [{"ref": own, "bound": foreign, "belongs_to": None}]
+        assert own in [line["data"].get("ref") for line in await rig.journal(job) if line["event"] == "case.opened"]
+        assert job in [row["id"] for row in await rig.parts.database.read(cases.list_ended_jobs)]
         assert rig.bill["totals"]["posts"] == 2
 
 

@@ -436,6 +436,23 @@ async def test_c002e_no_free_descriptor_is_not_sent(transport: HttpTransport) ->
     assert server.request_bytes == 0
 
 
+async def test_our_key_is_taken_out_of_an_answer_that_quotes_it(transport: HttpTransport) -> None:
+    secret = KEY.value.removeprefix("Bearer ")
+    said = f'{{"error":{{"message":"Incorrect API key provided: {secret}"}}}}'
+
+    def quote(peer: Peer) -> None:
+        peer.read_request()
+        peer.answer("401 Unauthorized", said.encode(), f"X-Key: {secret}\r\n")
+        peer.hang()
+
+    async with FaultServer(quote) as server:
+        results = [await post(transport, at(server)), await get(transport, at(server))]
+    for result in results:
+        assert result.answer is not None
+        assert secret not in repr(result)
+        assert result.answer.body == said.replace(secret, "(our key)").encode()
+
+
 async def test_a_refused_address_is_not_sent() -> None:
     async with FaultServer(answer) as server, new_transport(rule=AddressRule()) as transport:
         result = await post(transport, f"http://localhost:{server.port}/")

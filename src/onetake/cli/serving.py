@@ -9,7 +9,7 @@ from onetake.cli.jobs import alarm_lines
 from onetake.cli.journal import print_line
 from onetake.cli.orders import Inputs, Key, make_order
 from onetake.cli.printing import Json, coloured, emit, run, say, when
-from onetake.domain.errors import OutcomeUnknownError, SurroundingsError
+from onetake.domain.errors import OutcomeUnknownError, StorageError, SurroundingsError
 
 
 def register(app: typer.Typer) -> None:
@@ -51,6 +51,9 @@ def _judge(job: dict[str, Any]) -> None:
         OutcomeUnknownError: something may have been bought, and a person must look.
         SurroundingsError: it ended otherwise, or was left before its end.
     """
+    gone = [output["path"] for output in job["outputs"] if output["is_gone"]]
+    if gone:
+        raise StorageError(f"Job {job['id']} is complete, and {gone[0]} isn't there: put it back from a backup.")
     if job["status"] == "completed":
         return
     look = f"see `onetake jobs show {job['id']}`"

@@ -29,7 +29,7 @@ def lines_of(job: Job) -> Iterator[str]:
     yield f"key      {job['key']}"
     yield f"recipe   {job['recipe']} {job['recipe_version']}  ({job['recipe_hash'][:12]})"
     yield f"state    {job['state']}  ({coloured(job['status'])})"
-    yield f"next     {_NEXT.get(job['status'], 'see its steps').format(id=job['id'])}"
+    yield f"next     {_next(job)}"
     yield f"credits  {_credits(money)}; {money['open']} of {money['holds']} holds open"
     yield f"ordered  {when(job['created_at'])}"
     yield f"changed  {when(job['updated_at'])}"
@@ -47,8 +47,20 @@ def lines_of(job: Job) -> Iterator[str]:
         yield f"           {file['path']}{_gone(file)}"
     for case in job["cases"]:
         yield f"case     {case['id']}  {case['kind']}  {case['state']}  since {when(case['opened_at'])}"
+        for facts in case["evidence"]:
+            yield f"           {', '.join(f'{name}: {value}' for name, value in facts.items() if value is not None)}"
     for alarm in job["alarms"]:
         yield f"alarm    {alarm['kind']}: {alarm['detail']}  since {when(alarm['since'])}"
+
+
+def _next(job: Job) -> str:
+    """What moves the job on, and who."""
+    if any(file["is_gone"] for file in job["outputs"]):
+        return "a person: a file is missing where it was stored, see below"
+    is_over = job["status"] in ("completed", "failed", "cancelled", "incomplete")
+    if is_over and any(case["state"] == "open" for case in job["cases"]):
+        return "a person: a case is open, though the job has ended; see below"
+    return _NEXT.get(job["status"], "see its steps").format(id=job["id"])
 
 
 def _credits(money: Job) -> str:

@@ -15,7 +15,7 @@ from onetake.engine.parts import Parts
 from onetake.media.decoder import VIDEO_HINT, video_available
 from onetake.opening import database_site
 from onetake.providers.adapter import Adapter
-from onetake.store import alarms, views
+from onetake.store import alarms, cases, views
 from onetake.store.migrate import HEAD
 
 FREE_BYTES_MIN = 1_000_000_000
@@ -52,6 +52,9 @@ async def _all(parts: Parts) -> AsyncIterator[Finding]:
         yield Finding(
             "alarm", is_well=False, says=f"{alarm['kind']} on {alarm['job_id'] or alarm['subject']}: {alarm['detail']}"
         )
+    for job in await parts.database.read(cases.list_ended_jobs):
+        says = f"{job['id']} has ended, and a case on it is open; see `onetake jobs show {job['id']}`"
+        yield Finding("case", is_well=False, says=says)
     counts = await parts.database.read(views.count_by_status)
     told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
     is_well = not counts.get("submission_unknown")

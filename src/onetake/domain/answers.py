@@ -197,6 +197,8 @@ def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> 
         return None
     if not _is_own_error(contract, body):
         return None  # a gateway's page or a foreign shape: not the provider's word
+    if any(pick(body, path) for path in contract.accept.ref_paths):
+        return None  # it refuses and names a task: nobody can tell which of the two is so
     code, message = _code(body, rules.code_path), _word(body, rules.message_path)
     is_later = answer.status in rules.later
     is_auth = answer.status in rules.auth

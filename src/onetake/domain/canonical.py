@@ -58,9 +58,9 @@ def decoded(text: str | bytes) -> str:
         BadValueError: the bytes aren't UTF-8; the sentence says where.
     """
     if isinstance(text, str):
-        return text
+        return text.removeprefix("\ufeff")
     try:
-        return text.decode()
+        return text.decode().removeprefix("\ufeff")  # some editors begin a file with this mark
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
         where = f"byte {error.start + 1}" if line == 1 else f"byte {error.start + 1} (line {line})"

@@ -91,6 +91,8 @@ def _step_failed(line: Line, data: Line) -> str:
 
 def _case_opened(line: Line, data: Line) -> str:
     why = f", because the file is not what was ordered: {data['why']}" if "why" in data else ""
+    if "ref" in data:
+        why = f": the provider's id {data['ref']} doesn't fit what is known"
     return f"{_step(line)}: case {data['case']} was opened for a person ({data['kind']}){why}."
 
 

@@ -43,9 +43,9 @@ class Claimer:
         """The accounts that only a person can open again, as far as can be told."""
         return self._gates.troubled()
 
-    async def doubt(self, provider: str) -> None:
-        """Ask about the account before its next submit: it was refused something."""
-        await self._gates.doubt(provider)
+    async def refused(self, provider: str, code: str) -> None:
+        """Send nothing to the account for a while: it refused our key."""
+        await self._gates.refused(provider, code)
 
     def landed(self, claim: Claim) -> None:
         """The claim's outcome is recorded."""

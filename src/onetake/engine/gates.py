@@ -54,6 +54,12 @@ class ProviderGates:
         self._known.pop(provider, None)
         await self._parts.database.write(kept_models.forget, provider)
 
+    async def refused(self, provider: str, code: str) -> None:
+        """Send nothing there for a while: it refused our key for a send, whatever it says of its models."""
+        await self.doubt(provider)
+        detail = f"{provider} refuses our key ({code}), so nothing is sent there for {CLOSED_S_MAX:.0f} s"
+        await self._close(provider, CLOSED_S_MAX, AlarmKind.KEY_REFUSED, detail)
+
     def known(self) -> dict[str, tuple[str, ...]]:
         """The models of each account that is open and was asked for within the last second."""
         now_s = self._parts.clock.monotonic_s()

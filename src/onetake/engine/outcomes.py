@@ -214,7 +214,9 @@ def _come_back(
 
 def _park(turn: Turn, step: Step, counted: Mapping[str, object]) -> None:
     steps.advance(turn.tx, step, StepEvent.PARKED, {**counted, "waiting_for": WaitReason.REVIEW})
-    detail = f"{counted['repeats']} sends in a row were not accepted; `onetake jobs resume` sends again"
+    count = counted["repeats"]
+    told = "one send was" if count == 1 else f"{count} sends in a row were"
+    detail = f"{told} not accepted; `onetake jobs resume` sends again"
     _alarm(turn, step, detail)
     turn.tell("step.parked", step, data={"waiting_for": WaitReason.REVIEW, "why": detail})
 

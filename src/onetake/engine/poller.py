@@ -146,7 +146,10 @@ async def _still_working(parts: Parts, watch: Watch, reading: Working | Unlisted
     """Write only what changed: queued or not, an alarm to raise or to clear."""
     held = watch.held
     if isinstance(reading, Unlisted):
-        await _alarm(parts, watch, AlarmKind.UNLISTED_STATUS, f"the contract doesn't list the status {reading.word!r}")
+        word = (
+            f"the contract doesn't list the status {reading.word!r}" if reading.word else "the answer names no status"
+        )
+        await _alarm(parts, watch, AlarmKind.UNLISTED_STATUS, f"{word}; it is polled on")
         return
     if reading.is_queued != held.is_queued:
         await parts.database.write(attempts.note_queued, held.attempt_id, held.token, is_queued=reading.is_queued)

@@ -268,6 +268,8 @@ def open_case(turn: Turn, kind: CaseKind, attempt: Attempt, step: str, facts: di
     )
     if case_id is not None:
         why = {"why": facts["reason"]} if kind is CaseKind.OUTPUT_REJECTED else {}
+        if kind is CaseKind.REF_CONFLICT:
+            why = {"ref": facts["ref"]}
         turn.tell("case.opened", attempt, step, {"case": case_id, "kind": kind, **why})
     for row in cases.find_open(turn.tx, attempt.id, kind):
         cases.add_evidence(turn.tx, turn.clock, row["id"], "observation", facts, actor=turn.actor)

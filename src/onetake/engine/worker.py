@@ -218,7 +218,7 @@ class Worker:
                 on_sending=lambda: self._sending(claimed.attempt_id),
             )
             if isinstance(outcome, Refused) and outcome.category is ErrorCategory.AUTH:
-                await self._claimer.doubt(claimed.provider)
+                await self._claimer.refused(claimed.provider, outcome.code)
         except Exception:  # noqa: BLE001 - see below
             # Stopping without a database, or a bug: one attempt's trouble must not end the others. Its own lease
             # runs out, and a sweep names it unknown.

@@ -42,7 +42,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -76,6 +76,9 @@ _CONFIGURED_ORIGINS = AddressRule(allow_any=True)
 
 # Visible ASCII, already percent-encoded; no user, which would be a credential, and no fragment, which isn't sent.
 _URL = re.compile(r"""(?i:https?)://[\w.:\[\]-]+([/?][!"$-~]*)?""", re.ASCII)
+_SECRET_CHARS_MIN = 8  # no provider's key is shorter, and a sandbox's, which is, stands in many texts by chance
+
+_KEY = "(our key)"
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 _HEADER_VALUE = re.compile(r"[ -~]*")
 
@@ -235,8 +238,8 @@ class HttpTransport:
                 fault = SendFault.GIVEN_UP
             elif fault in {SendFault.DEADLINE, SendFault.CONNECT_TIMEOUT} and progress.is_queued:
                 fault = SendFault.NO_CONNECTION
-            return progress.result(fault, words_of(trouble))
-        return progress.result(None)
+            return _without_key(progress.result(fault, words_of(trouble)), credential)
+        return _without_key(progress.result(None), credential)
 
     async def _exchange(
         self, session: aiohttp.ClientSession, request: WireRequest, credential: Credential | None, progress: Progress
@@ -260,6 +263,16 @@ class HttpTransport:
             progress.reach(SendPhase.BODY_READ)
         finally:
             response.close()
+
+
+def _without_key(result: WireResult, credential: Credential | None) -> WireResult:
+    """The result without our key, which a provider may quote in an error: what is read here is kept and shown."""
+    secret = credential.value.rpartition(" ")[2] if credential else ""
+    if result.answer is None or len(secret) < _SECRET_CHARS_MIN:
+        return result
+    headers = {name: value.replace(secret, _KEY) for name, value in result.answer.headers.items()}
+    body = result.answer.body.replace(secret.encode(), _KEY.encode())
+    return replace(result, answer=replace(result.answer, headers=headers, body=body))
 
 
 def _exact_url(text: str) -> yarl.URL:

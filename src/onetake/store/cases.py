@@ -32,12 +32,26 @@ def find_open(tx: Tx, attempt_id: str, kind: CaseKind | None = None) -> list[Row
 
 
 def list_of_job(tx: Tx, job_id: str) -> list[Row]:
-    """Every case of a job, oldest first."""
-    return tx.all(
+    """Every case of a job, oldest first, with what is known: `evidence`, one object for each time it was looked at."""
+    rows = tx.all(
         "SELECT c.id, c.kind, c.state, c.opened_at, c.closed_at, s.name AS step, a.no AS attempt_no FROM cases c"
         " LEFT JOIN steps s ON s.id = c.step_id LEFT JOIN attempts a ON a.id = c.attempt_id"
         " WHERE c.job_id = :job ORDER BY c.opened_at, c.id",
         {"job": job_id},
+    )
+    known = tx.all(
+        "SELECT e.case_id, e.body FROM evidence e JOIN cases c ON c.id = e.case_id WHERE c.job_id = :job"
+        " ORDER BY e.created_at, e.id",
+        {"job": job_id},
+    )
+    return [{**row, "evidence": [json.loads(e["body"]) for e in known if e["case_id"] == row["id"]]} for row in rows]
+
+
+def list_ended_jobs(tx: Tx) -> list[Row]:
+    """The jobs that have ended and have an open case all the same: their ids, oldest case first."""
+    return tx.all(
+        "SELECT j.id, min(c.opened_at) AS since FROM cases c JOIN jobs j ON j.id = c.job_id"
+        " WHERE c.state = 'open' AND j.state <> 'open' GROUP BY j.id ORDER BY since, j.id"
     )
 
 
