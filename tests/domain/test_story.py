@@ -164,6 +164,11 @@ def test_each_event_is_a_sentence(event: str) -> None:
         ("job.resumed", {"polls": 1, "files": 1, "steps": 0}, "now, 1 file fetched from a fresh address, 0 steps"),
         ("job.resumed", {"polls": 1, "files": 3, "steps": 0}, "now, 3 files fetched from fresh addresses, 0 steps"),
         ("step.failed", {"code": "c", "charged": "unknown"}, "what was held for it stays held."),
+        (
+            "case.opened",
+            {"case": "c", "kind": "ref_conflict", "ref": "task_1"},
+            "the provider's id task_1 doesn't",
+        ),
     ],
 )
 def test_a_sentence_says_what_differs(event: str, data: dict[str, Any], told: str) -> None:
