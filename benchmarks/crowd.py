@@ -4,18 +4,20 @@ A copy's ids are the first one's with the last eight letters replaced by a numbe
 Ids at the provider and the addresses to poll are numbered likewise: they end with 1 and seven digits.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onetake.domain.answers import Accepted
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.wire import SendPhase, SendReceipt, WireResult
-from onetake.engine.intake import accept, prepare
+from onetake.engine.intake import accept
+from onetake.engine.orders import prepare
 from onetake.engine.outcomes import record_outcome
 from onetake.engine.parts import Parts
 from onetake.engine.submitter import Market, claim
 from onetake.engine.turn import Turn
 from onetake.store import workers
+from onetake.store.accounts import OWNER_NAME
 from onetake.store.database import Tx
 
 STILL = (Path(__file__).parent / "harness-still.toml").read_text()
@@ -70,7 +72,7 @@ def _first(turn: Turn, parts: Parts) -> None:
     workers.insert(turn.tx, OWNER, "crowd", lease_us=-1)
     recipe, key = parse_recipe(STILL, "harness-still.toml"), f"crowd-{FIRST}"
     inputs = {"image_prompt": f"a red bicycle chain={key}", "video_prompt": f"the wheel turns chain={key}"}
-    accept(turn, prepare(recipe, STILL, inputs=inputs, key=key))
+    accept(replace(turn, actor=OWNER_NAME), prepare(recipe, STILL, inputs=inputs, key=key))
     models = {step.model for step in recipe.steps}
     market = Market(adapters=parts.adapters, offered={"reapi": tuple(models)}, limit=1, started_s=0.0)
     (claimed,) = claim(turn, market)

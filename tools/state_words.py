@@ -8,7 +8,7 @@ from onetake.domain import states as s
 
 WORDS: Mapping[type[enum.StrEnum], Mapping[str, str]] = {
     s.JobStatus: {
-        "preparing": "It is taken; its next step is about to be sent, or waits for another one or a fresh address.",
+        "preparing": "It is taken; its next step is about to be sent, or waits for another, an address or a budget.",
         "uploading": "Its inputs are on their way to the provider.",
         "submitting": "A paid request is being sent, once.",
         "submission_unknown": (
@@ -84,8 +84,37 @@ WORDS: Mapping[type[enum.StrEnum], Mapping[str, str]] = {
         "needs": "Another step that it needs isn't complete.",
         "address": "The address that it hands over is old; a worker asks for a fresh one, which is free.",
         "review": "A person has to look: too many sends in a row came to nothing, or the model isn't offered.",
-        "budget": "A line of the budget is used up.",
+        "budget": "A budget line has no room for the whole job; the step names the line.",
         "approval": "What it builds on has to be approved first.",
+    },
+    s.EntryKind: {
+        "grant": "Credits were given to the account.",
+        "hold": "They are reserved for an output that was ordered.",
+        "capture": "They are spent: the output was delivered, or the provider bills by the recipe's rule.",
+        "release": "They are given back: nothing was bought, or nothing is billed.",
+        "correction": "What a closed hold came to was wrong, and is put right by an entry of its own.",
+    },
+    s.Bucket: {
+        "granted": "Where credits come from: all that was ever given.",
+        "available": "They can be ordered with.",
+        "held": "They are reserved for what is under way, or in doubt.",
+        "captured": "They are spent.",
+    },
+    s.Role: {
+        "owner": "May do all.",
+        "operator": "Orders, resumes, cancels, attaches, reconciles, stops.",
+        "reviewer": "Looks and approves.",
+        "publisher": "Looks, and publishes what was approved.",
+        "admin": "Keeps the books: grants, corrects, sets budgets, reconciles, stops, and lets people in.",
+    },
+    s.Period: {
+        "day": "A day of the account's time zone, by the moment of dispatch.",
+        "total": "All there ever was.",
+    },
+    s.StopKind: {
+        "provider": "A provider account.",
+        "recipe": "A recipe, in every account.",
+        "account": "An account.",
     },
     s.ArtifactUse: {
         "fills": "It fills an expected output.",

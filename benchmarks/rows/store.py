@@ -6,19 +6,23 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 
+from benchmarks import crowd
 from benchmarks.baselines import PlainPostgres, PlainSqlite
 from benchmarks.bench import Bench
-from benchmarks.crowd import STILL, make_crowd
+from benchmarks.crowd import make_crowd
 from benchmarks.measuring import Result, Target, result
 from benchmarks.rig import Place
 from onetake.app import open_parts
 from onetake.domain.events import StepEvent
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.states import StepState, WaitReason
-from onetake.engine.intake import accept, prepare
+from onetake.engine import bookkeeping
+from onetake.engine.intake import accept
+from onetake.engine.orders import Terms, prepare
 from onetake.engine.parts import Parts
 from onetake.engine.turn import Turn
 from onetake.store import attempts, steps
+from onetake.store.accounts import OWNER_NAME
 from onetake.store.database import Tx
 from onetake.store.steps import Step
 
@@ -28,7 +32,10 @@ TOGETHER = 50
 """Callers that share one open database, and so its transactions."""
 BATCH = 100
 """Outcomes of polls that come in at once."""
-RECIPE = parse_recipe(STILL, "harness-still.toml")
+PRICE = 7
+_PRICE = f"[steps.price]\ncredits = {PRICE}\nspend_micros_max = 40000\ncurrency = 'USD'\n[[steps.outputs]]"
+STILL = crowd.STILL.replace("[[steps.outputs]]", _PRICE, 1).replace('name = "', 'name = "priced-', 1)
+RECIPE = parse_recipe(STILL, "priced.toml")
 
 Act = Callable[[], Awaitable[object]]
 
@@ -58,7 +65,7 @@ async def transition(parts: Parts, caller: int) -> Act:
 
     async def act() -> None:
         nonlocal standing
-        standing = await parts.act("bench", move, standing)
+        standing = await parts.act(OWNER_NAME, move, standing)
 
     return act
 
@@ -66,8 +73,15 @@ async def transition(parts: Parts, caller: int) -> Act:
 async def order(parts: Parts, key: str) -> str:
     """The id of a job under that key; the same again if it is there."""
     inputs = {"image_prompt": f"a red bicycle chain={key}", "video_prompt": f"the wheel turns chain={key}"}
-    taken = await parts.act("bench", accept, prepare(RECIPE, STILL, inputs=inputs, key=key))
+    order_ = prepare(RECIPE, STILL, inputs=inputs, key=key)
+    taken = await parts.act(OWNER_NAME, accept, order_, Terms(accept_up_to=PRICE))
     return taken.job_id
+
+
+async def fund(parts: Parts) -> None:
+    """Let the embedded account pay with credits, so that each order really takes and holds some."""
+    await parts.act(OWNER_NAME, bookkeeping.change_account, plan="credits", zone=None)
+    await parts.act(OWNER_NAME, bookkeeping.grant, 10**12, reason="bench")
 
 
 def move(turn: Turn, step: Step) -> Step:
@@ -84,6 +98,7 @@ async def intake(parts: Parts, caller: int) -> Act:
     """A new job: key checked, quoted, held, written and told, in one transaction."""
     numbers = itertools.count()
     token = parts.clock.token(4).hex()
+    await fund(parts)
 
     async def act() -> None:
         await order(parts, f"intake-{token}-{caller}-{next(numbers)}")

@@ -41,7 +41,10 @@ class ProviderSettings(BaseModel):
 
     base_url: str = Field(
         default="",
-        description="Where the provider answers: an origin without path; `http` only within your own network.",
+        description=(
+            "Where the provider answers: an origin without path; `http` only within your own network. Not set: the"
+            " provider's own address, such as https://reapi.ai, where it costs money."
+        ),
     )
     api_key: SecretStr = Field(default=SecretStr(""), description="Our key. Never shown, never logged.")
     submit_timeout_s: float = Field(default=120.0, gt=0, le=3600, description="Longest a paid POST may take in all.")
@@ -60,9 +63,9 @@ class ProviderSettings(BaseModel):
     @classmethod
     def _is_origin(cls, value: str) -> str:
         match = _ORIGIN.fullmatch(value.rstrip("/"))
-        if value and (match is None or int(match["port"] or 0) > 65535):
+        if match is None or int(match["port"] or 0) > 65535:
             raise ValueError("must be an origin such as https://reapi.ai, without path, query or password")
-        if match is not None and value.startswith("http:") and not is_private_host(match["host"].strip("[]")):
+        if value.startswith("http:") and not is_private_host(match["host"].strip("[]")):
             raise ValueError("must begin with https://, as our key would go over a public network for all to read")
         return value.rstrip("/")
 
@@ -93,6 +96,9 @@ class AccountSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
+    name: str = Field(
+        default="default", min_length=1, max_length=100, pattern=_LINE, description="In which account a person acts."
+    )
     in_flight_max: int | None = Field(
         default=None,
         ge=1,
@@ -127,6 +133,7 @@ class Settings(BaseSettings):
     postgres: PostgresSettings = Field(default_factory=PostgresSettings, description="How PostgreSQL is spoken to.")
     worker: WorkerSettings = Field(default_factory=WorkerSettings, description="How a worker works.")
     account: AccountSettings = Field(default_factory=AccountSettings, description="What each account may do.")
+    quote_s: int = Field(default=3600, ge=1, le=31_536_000, description="How long a quote may be accepted, in seconds.")
     person: str = Field(
         default="owner", min_length=1, max_length=100, pattern=_LINE, description="Who acts, in the journal."
     )

@@ -150,7 +150,7 @@ LINES = (
     (b'{"key": "l1", "inputs": {"prompt": "other"}}', "it differs in /inputs/prompt: use another key"),
     (b'{"key": "l8", "inputs": {"prompt": 5}}', "/inputs/prompt must be text"),
     (b"[1, 2]", "The line must be an object"),
-    (b'{"key": "l10", "inputs": {"prompt": "ok"}, "extra": 1}', "'extra', which is neither key nor inputs"),
+    (b'{"key": "l10", "inputs": {"prompt": "ok"}, "extra": 1}', "'extra', which is neither key, inputs nor campaign"),
     (b'{"key": "l11", "inputs": []}', "/inputs must be an object"),
     (b'{"key": 9, "inputs": {"prompt": "ok"}}', "/key must be text"),
     (b'{"key": "l13", "inputs": {"prompt": "\xff"}}', "The line isn't UTF-8: byte"),

@@ -12,6 +12,7 @@ REFUSED = {
     ("ONETAKE_ACCOUNT", "s3cret"): "can't be set as a whole",
     ("ONETAKE_WORKER__LEASE_S", "nan"): "must be a number",
     ("ONETAKE_WORKER__GRACE_S", "inf"): "must be a number",
+    (f"{REAPI}BASE_URL", ""): "must be an origin such as https://reapi.ai",
     (f"{REAPI}BASE_URL", "https://reapi.ai/api/v1"): "must be an origin such as https://reapi.ai, without path",
     (f"{REAPI}BASE_URL", "http://user:s3cret@host"): "must be an origin",
     (f"{REAPI}BASE_URL", "http://s3cret.example"): "must begin with https://",

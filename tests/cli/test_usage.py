@@ -10,7 +10,7 @@ NO_ROOM = "onetake: The output can't be written (No space left on device).\n"
 
 WRONG = (
     (("jobs", "crate"), "(did you mean 'create'?)."),
-    (("jobs", "create", "-i", "prompt=a"), "--recipe"),
+    (("jobs", "create", "--accept-up-to", "ten"), "--accept-up-to"),
     (("jobs", "list", "--status", "done"), "submission_unknown"),
     (("attach", "a", "b", "c"), "c"),
 )

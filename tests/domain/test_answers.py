@@ -181,7 +181,10 @@ def test_only_listed_refusals_in_the_providers_own_shape_are_refusals(status: in
     came_to = outcome(answered(status, NO))
     if status in REAPI.refusals.statuses:
         category = AUTH if status in (401, 402, 403) else INPUT
-        assert came_to == Refused(category=category, code="invalid_request", message="no such size")
+        is_account = status == 402
+        assert came_to == Refused(
+            category=category, code="invalid_request", message="no such size", is_account=is_account
+        )
     elif status == 429:
         assert came_to == Refused(category=PROVIDER, code="invalid_request", message="no such size", is_later=True)
     else:
@@ -520,3 +523,29 @@ def test_a_bare_outcome_does_the_same_without_the_providers_words() -> None:
     assert bare(accepted) == Accepted(ref="task_1", locator="")
     assert bare(refused) == replace(refused, code="refused", message="")
     assert bare(unknown) is unknown
+
+
+# --- what it cost
+
+COSTED = replace(REAPI, poll=replace(REAPI.poll, cost_path="cost", cost_unit_micros=10_000, cost_currency="USD"))
+COSTS: dict[str, tuple[object, Cost | None]] = {
+    "a whole number": (12, Cost(micros=120_000, currency="USD")),
+    "a fraction, exactly": (0.1, Cost(micros=1000, currency="USD")),
+    "text": ("2.5", Cost(micros=25_000, currency="USD")),
+    "rounded up": ("0.00001", Cost(micros=1, currency="USD")),
+    "nothing": (None, None),
+    "less than nothing": (-1, None),
+    "no number": ("free", None),
+    "a truth": (True, None),
+    "more than is counted": ("9007199254740991", None),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_c052_a_cost_that_the_provider_tells_is_exact(name: str) -> None:
+    value, cost = COSTS[name]
+    done = {"id": "task_1", "status": "completed", "cost": value, "output": {"image_urls": ["https://c/a.png"]}}
+    assert read(answered(200, done), COSTED) == Finished(addresses=("https://c/a.png",), cost=cost)
+    died = read(answered(200, {"id": "task_1", "status": "failed", "cost": value, **NO}), COSTED)
+    assert isinstance(died, Died)
+    assert died.cost == cost

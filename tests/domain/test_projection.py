@@ -86,7 +86,7 @@ STEPS: list[tuple[StepView, str, JobStatus | None]] = [
     (waiting("a"), "waiting", None),
     (waiting("a", WaitReason.REVIEW), "waiting", JobStatus.NEEDS_REVIEW),
     (waiting("a", WaitReason.ADDRESS), "waiting", JobStatus.PREPARING),
-    (waiting("a", WaitReason.BUDGET), "waiting", JobStatus.NEEDS_REVIEW),
+    (waiting("a", WaitReason.BUDGET), "waiting", JobStatus.PREPARING),
     (waiting("a", WaitReason.APPROVAL), "waiting", JobStatus.NEEDS_REVIEW),
     (step("a", StepState.READY), "ready", JobStatus.PREPARING),
     (step("a", StepState.READY, AttemptState.NOT_SENT), "ready", JobStatus.PREPARING),

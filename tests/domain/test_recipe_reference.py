@@ -11,6 +11,7 @@ from onetake.domain.recipe import (
     HANDOFF_WAYS,
     BooleanInput,
     ChoiceInput,
+    Consent,
     NumberInput,
     Price,
     Recipe,
@@ -24,7 +25,8 @@ from onetake.domain.recipe_toml import parse_recipe
 from tests.docs.pages import sections, text_of
 
 PARTS = [
-    ("[recipe]", Recipe, {"canonical", "hash", "inputs", "steps"}),
+    ("[recipe]", Recipe, {"canonical", "hash", "inputs", "steps", "consent"}),
+    ("[consent]", Consent, set()),
     ("[inputs.NAME]", TextInput, {"name"}),
     ("[inputs.NAME]", NumberInput, {"name"}),
     ("[inputs.NAME]", BooleanInput, {"name"}),

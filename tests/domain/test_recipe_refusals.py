@@ -229,7 +229,10 @@ def _priced(count: int, price: str) -> str:
         (2, f"[steps.price]\ncredits = {2**53 - 1}\nspend_micros_max = 1\ncurrency = 'USD'\n", "by `price.credits`"),
         (
             2,
-            f"[steps.price]\ncredits = 1\nspend_micros_max = {2**53 - 1}\ncurrency = 'USD'\n",
+            (
+                f"[steps.price]\ncredits = 1\nspend_micros_max = {2**53 - 1}\ncurrency = 'USD'\n"
+                "[steps.replacement]\nreasons = ['provider_failed']\n"
+            ),
             "by `price.spend_micros_max`",
         ),
     ],

@@ -11,7 +11,7 @@ from onetake.domain.states import FINAL_JOB, JobState
 from onetake.domain.story import EVENTS, sentence, tell
 from tests.repo.tree import sources, strings, tree_of
 
-EVENT = re.compile(r"(job|step|attempt|case|alarm|fixture)\.[a-z_]+")
+EVENT = re.compile(r"(job|step|attempt|case|alarm|fixture|ledger)\.[a-z_]+")
 ENDED = {f"job.{state}" for state in (*FINAL_JOB, JobState.INCOMPLETE)}
 
 
@@ -54,6 +54,25 @@ def test_only_a_turn_writes_the_journal() -> None:
 
 LINES: dict[str, tuple[dict[str, Any], str]] = {
     "job.created": ({"recipe": "a 1", "expected": 2, "held": 0}, "Ordered by recipe a 1: 2 outputs are expected."),
+    "step.admitted": ({}, "Step image: the budget has room for it now; it is ready again."),
+    "step.paid": (
+        {"holds": "captured", "credits": 40},
+        "Step image: ada found what the provider charged; 40 credits are spent.",
+    ),
+    "ledger.corrected": (
+        {"output": "still", "credits": 40, "moved": 1},
+        (
+            "Step image: still came after its credits were given back, so 1 credit is spent after all; the ledger has a"
+            " correction for it."
+        ),
+    ),
+    "ledger.not_corrected": (
+        {"output": "still", "credits": 40},
+        (
+            "Step image: still came after its 40 credits were given back, and the account hasn't got them any more: the"
+            " file is kept, nothing is charged for it."
+        ),
+    ),
     "step.ready": ({"hash": "1f"}, "Step image has all it needs; its request is frozen."),
     "attempt.submitting": ({}, "Step image: attempt 2 is about to be sent, once."),
     "attempt.accepted": (

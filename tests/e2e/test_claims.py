@@ -11,7 +11,8 @@ import pytest
 
 from onetake.domain.pacing import ROUTE_PAUSE_S, ROUTE_UNKNOWNS_MAX, RoutePace
 from onetake.domain.recipe_toml import parse_recipe
-from onetake.engine.intake import accept, prepare
+from onetake.engine.intake import accept
+from onetake.engine.orders import prepare
 from onetake.engine.submitter import Claim, Market, claim, submit
 from onetake.engine.turn import Turn
 from onetake.opening import database_site

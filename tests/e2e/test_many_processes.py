@@ -20,6 +20,7 @@ JOBS = 64
 async def test_c065_sixteen_processes_share_one_file(tmp_path: Path) -> None:
     async with site(tmp_path) as here:
         workers = [await here.start("worker") for _ in range(PROCESSES)]
+        await here.rig.meanwhile(lambda: _are_all_there(here))  # one that has just begun would die of the signal below
         jobs = [await _order_and_look(here, number) for number in range(JOBS)]
         await here.rig.meanwhile(lambda: _are_complete(here))
         for worker in workers:
@@ -35,6 +36,11 @@ async def test_c065_sixteen_processes_share_one_file(tmp_path: Path) -> None:
         assert len(tables["refs"]) == len(tables["hold_closings"]) == JOBS
         assert here.rig.bill["totals"]["posts"] == len(here.rig.bought()) == JOBS
         assert len({row["worker_id"] for row in tables["attempts"]}) > 1
+
+
+async def _are_all_there(here: Site) -> bool:
+    rows = await here.rig.parts.database.read(lambda tx: tx.all("SELECT id FROM workers"))
+    return len(rows) >= PROCESSES
 
 
 async def _order_and_look(here: Site, number: int) -> str:

@@ -32,7 +32,9 @@ def test_no_key_no_signed_address_and_no_prompt_is_ever_printed(shell: Shell) ->
         said.append(shell.run("run", "still-to-clip", "-i", "prompt=a secret run", "-i", f"motion={MOTION}"))
         worker.terminate()
         said.append(Ran(0, *worker.communicate(timeout=60)))
-    said.append(shell.run("worker", "--until-idle"))
+    for _ in range(2):  # the refusal of the account stops the provider, for a person to look at
+        said += [shell.run("worker", "--until-idle"), shell.run("stops", "list")]
+        said += [shell.run("stops", "lift", "provider", "reapi"), shell.run("worker", "--until-idle")]
     jobs = [job["id"] for job in shell.run("jobs", "list", "--json").objects]
     looks = [
         ("jobs", "list"),

@@ -17,7 +17,11 @@ APPENDED = {
     "holds": (),
     "hold_closings": (),
     "quote_lines": (),
-    "allowances": ("settled_micros", "settled_at", "day"),
+    "allowances": ("reserved_at", "settled_micros", "settled_requests", "settled_at", "day"),
+    "ledger_entries": (),
+    "quote_requests": (),
+    "acts": (),
+    "charges": ("attempt_id", "case_id"),
     "journal": (),
     "wires": (),
     "job_requests": (),
@@ -65,6 +69,7 @@ class Auditor:
         self._one_post_per_attempt(found)
         self._billed(found, bill)
         self._money(found)
+        self._books(found)
         self._complete(found)
         self._told(found)
         self._quiet(found)
@@ -124,7 +129,9 @@ class Auditor:
         closings = {row["hold_id"]: row for row in found["hold_closings"]}
         jobs, steps = _by_id(found["jobs"]), _by_id(found["steps"])
         doubted = {row["step_id"] for row in found["attempts"] if row["state"] in IN_DOUBT}
-        disputed = {row["step_id"] for row in found["cases"] if row["state"] == "open" and row["kind"] == "charge"}
+        unsure = {row["step_id"] for row in found["attempts"] if row["charged"] == "unknown"}
+        asked = {row["step_id"] for row in found["cases"] if row["state"] == "open" and row["kind"] == "charge"}
+        disputed = asked & unsure
         for output in found["expected_outputs"]:
             closing_ = closings.get(output["hold_id"])
             if output["state"] == "filled":
@@ -140,6 +147,30 @@ class Auditor:
             elif steps[output["step_id"]]["state"] not in FINAL["steps"]:
                 assert closing_ is None, f"closed too early: {output}"
             assert closing_ is None or closing_["reason"] != "delivered", f"captured and not filled: {output}"
+
+    def _books(self, found: Tables) -> None:
+        """L9: every sum, made again from the rows under it."""
+        closings = {row["hold_id"]: row for row in found["hold_closings"]}
+        moved: dict[str, Counter[str]] = defaultdict(Counter)
+        buckets: dict[str, Counter[str]] = defaultdict(Counter)
+        for entry in found["ledger_entries"]:
+            assert entry["amount"] > 0, entry
+            buckets[entry["account_id"]][entry["source"]] -= entry["amount"]
+            buckets[entry["account_id"]][entry["target"]] += entry["amount"]
+            if entry["hold_id"] and entry["kind"] != "correction":
+                moved[entry["hold_id"]][entry["kind"]] += entry["amount"]
+        for hold in found["holds"]:
+            closing = closings.get(hold["id"], {"captured": 0, "released": 0})
+            wanted = {"hold": hold["amount"], "capture": closing["captured"], "release": closing["released"]}
+            assert moved[hold["id"]] == Counter(wanted), hold
+        for balance in found["balances"]:
+            summed = buckets[balance["account_id"]]
+            assert -summed["granted"] == balance["granted"], balance
+            for bucket in ("available", "held", "captured"):
+                assert summed[bucket] == balance[bucket] >= 0, (bucket, balance)
+        assert {row["account_id"] for row in found["ledger_entries"]} <= {
+            row["account_id"] for row in found["balances"]
+        }
 
     def _complete(self, found: Tables) -> None:
         """L5, L7: complete is ours and checked; a step was sent only with all that it needs."""

@@ -19,18 +19,22 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from pydantic import SecretStr
 
 from onetake.app import open_parts
+from onetake.clock import SystemClock
 from onetake.config import ProviderSettings, Settings, WorkerSettings
 from onetake.domain.recipe_toml import parse_recipe
+from onetake.domain.states import Role
+from onetake.engine import bookkeeping
 from onetake.engine.finding import find_job
-from onetake.engine.intake import Taken, accept, prepare
+from onetake.engine.intake import accept
 from onetake.engine.ordering import check_orderable
+from onetake.engine.orders import Taken, Terms, prepare
 from onetake.engine.parts import Parts
 from onetake.engine.turn import Turn
 from onetake.engine.worker import Worker
 from onetake.recipes import read_shipped
 from onetake.sandbox import Sandbox, SandboxOptions
-from onetake.store import views
-from onetake.store.database import Database
+from onetake.store import accounts, ledger, views
+from onetake.store.database import Database, Tx
 from tests.engine.audit import Auditor
 from tests.engine.keeping import Row, Tables, kept
 from tests.fakes.virtual_time import VirtualClock, counted
@@ -188,6 +192,21 @@ class Rig:
             await self.clock.sleep(every_s)
         raise AssertionError(f"no {event}: {await self.events(job)}")
 
+    async def fund(self, credits_: int) -> None:
+        """Let the embedded account pay with credits, and give it so many."""
+        await self.act(bookkeeping.change_account, plan="credits", zone=None)
+        if credits_:
+            await self.act(bookkeeping.grant, credits_, reason="for the test")
+
+    async def buy(self, source: str, key: str | None = None, *, up_to: int = 1000, **inputs: object) -> str:
+        """The id of the job for an order that may hold so many credits."""
+        order = prepare(parse_recipe(source, "test.toml"), source, inputs=inputs, key=key)
+        return (await self.act(accept, order, Terms(accept_up_to=up_to))).job_id
+
+    async def balance(self) -> Row:
+        """Where the embedded account's credits are."""
+        return await self.parts.database.read(ledger.get_balance, accounts.EMBEDDED)
+
     async def act(self, op: Callable[Concatenate[Turn, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What an operation of the engine gives, done by the person `ada`."""
         return await self.parts.act("ada", op, *args, **kwargs)
@@ -255,5 +274,12 @@ async def rigged(
             stack=engine,
             around=around,
         )
+        await rig.parts.database.write(_let_in, "ada")
         yield rig
         rig.look()
+
+
+def _let_in(tx: Tx, name: str) -> None:
+    """The person is an owner of the embedded account."""
+    account_id = accounts.ensure_embedded(tx)
+    accounts.join(tx, account_id, accounts.insert_person(tx, SystemClock(), name), Role.OWNER)

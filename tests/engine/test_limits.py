@@ -1,12 +1,16 @@
 """How much is in flight and how fast it is sent: what is set holds for all workers together."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from onetake.config import AccountSettings
 from onetake.domain.recipe_toml import parse_recipe
-from onetake.engine import intake
+from onetake.domain.states import Role
+from onetake.engine.intake import accept
+from onetake.engine.orders import prepare
 from onetake.engine.turn import Turn
+from onetake.store import accounts
 from tests.engine.keeping import Tables
 from tests.engine.recipes import apart, still
 from tests.engine.rig import Rig, rigged
@@ -83,14 +87,12 @@ async def test_an_account_at_its_limit_waits_and_another_one_goes_first(tmp_path
 
 
 async def _order_as(rig: Rig, account: str, source: str, **inputs: object) -> str:
-    """The id of an order of another account than the embedded one, which has ordered from this recipe before."""
-    order = intake.prepare(parse_recipe(source, "test.toml"), source, inputs=inputs, key=None)
+    """The id of an order of another account than the embedded one, in which `ada` is an owner as well."""
+    order = prepare(parse_recipe(source, "test.toml"), source, inputs=inputs, key=None)
 
     def make(turn: Turn) -> str:
-        turn.tx.do(
-            "INSERT INTO accounts (id, name, created_at) VALUES (:id, :id, :now)",
-            {"id": account, "now": turn.tx.now_us},
-        )
-        return intake._insert(turn, order, account)
+        account_id = accounts.insert(turn.tx, turn.clock, name=account, plan="none", zone="UTC")
+        accounts.join(turn.tx, account_id, accounts.insert_person(turn.tx, turn.clock, "ada"), Role.OWNER)
+        return accept(replace(turn, account=account), order).job_id
 
     return await rig.act(make)

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from onetake.engine import people
-from onetake.sandbox import SandboxOptions
+from onetake.sandbox import Sandbox, SandboxOptions
 from tests.engine.recipes import still
 from tests.engine.rig import HOUR_S, rigged
 
@@ -155,3 +156,25 @@ async def test_a_lost_lease_is_taken_up_again_by_the_same_worker(tmp_path: Path)
             await rig.until(job, "complete", every_s=2)
         assert len(rig.look()["workers"]) == 2  # a lease that ran out is not revived
         assert rig.bill["totals"]["posts"] == 1
+
+
+async def test_a_task_that_was_ordered_at_another_address_is_not_asked_about_with_todays_key(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig, Sandbox(SandboxOptions(tiny=True)) as other:
+        rig.sandbox.script("task_never_finishes")
+        job = await rig.order(still(), prompt="A door")
+        async with rig.crashing():
+            await rig.until(job, "draw_processing")
+        polled = rig.sandbox._provider.polls
+        provider = rig.settings.providers["reapi"]
+        moved = provider.model_copy(update={"base_url": other.base_url, "api_key": SecretStr("rk_of_today")})
+        home = rig.settings
+        await rig.restart(home.model_copy(update={"providers": {"reapi": moved}}))
+        async with rig.crashing():
+            await rig.until_told(job, "alarm.raised", every_s=5)
+        [alarm] = (await rig.view(job))["alarms"]
+        assert (alarm["kind"], "was ordered at another address" in alarm["detail"]) == ("key_refused", True)
+        assert (rig.sandbox._provider.polls, other._provider.polls) == (polled, 0)
+        await rig.restart(home)
+        rig.let_finish()
+        await rig.work()
+        assert await rig.state(job) == "complete"

@@ -11,7 +11,8 @@ from onetake.domain.answers import Died
 from onetake.domain.errors import BadValueError, ProviderError
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.engine import people
-from onetake.engine.intake import accept, prepare
+from onetake.engine.intake import accept
+from onetake.engine.orders import prepare
 from onetake.engine.poller import record_death
 from onetake.sandbox import SandboxOptions
 from onetake.store import leases
@@ -131,8 +132,8 @@ async def test_a_definite_refusal_of_the_order_fails_and_releases(tmp_path: Path
         assert rig.bill["totals"]["posts"] == 1
 
 
-@pytest.mark.parametrize("fault", ["refuse_401", "refuse_402", "refuse_403"])
-async def test_a_refusal_of_our_account_fails_no_order(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize("fault", ["refuse_401", "refuse_403"])
+async def test_a_refusal_of_our_key_fails_no_order(tmp_path: Path, fault: str) -> None:
     async with rigged(tmp_path) as rig:
         rig.sandbox.script(fault)
         job = await rig.order(still(), prompt=PROMPT)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from onetake.domain.recipe_toml import parse_recipe
-from onetake.engine.intake import accept, prepare
+from onetake.engine.intake import accept
+from onetake.engine.orders import prepare
 from onetake.engine.worker import Worker
 from onetake.providers.transport import LAST_WORDS_S
 from onetake.sandbox import SandboxOptions

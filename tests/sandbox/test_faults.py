@@ -53,6 +53,7 @@ SUBMITS = {
     "refuse_401": Seen(401, "invalid_api_key"),
     "refuse_402": Seen(402, "insufficient_credits"),
     "refuse_403": Seen(403, "model_not_allowed"),
+    "refuse_account_locked": Seen(403, "account_locked"),
 }
 POLLS = {
     "poll_5xx": Seen(503, "unavailable"),

@@ -5,7 +5,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from onetake.domain.errors import DatabaseError, OnetakeError
-from tests.simulation.orders import order
+from onetake.domain.states import StopKind
+from tests.simulation.orders import TERMS, order
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -29,7 +30,7 @@ async def order_job(world: "World", number: int) -> None:
     await asyncio.sleep(world.delay_s(ORDERS_WITHIN_S) if number > 1 else 0.0)
     is_confirmed = False
     while not is_confirmed:
-        is_confirmed = await _ran(world, "customer", lambda parts: parts.act("ada", world.engine.accept, wanted))
+        is_confirmed = await _ran(world, "customer", lambda parts: parts.act("ada", world.engine.accept, wanted, TERMS))
         await asyncio.sleep(0.0 if is_confirmed else AGAIN_S)
 
 
@@ -117,6 +118,13 @@ async def resume(world: "World") -> None:
     """Resume every job."""
     for row in world.shared.rows("SELECT id FROM jobs"):
         await _act(world, world.engine.resume, row["id"])
+
+
+async def lift_all(world: "World") -> None:
+    """Let sends go on after a refusal of the whole account, as a person who paid the provider's bill would."""
+    for row in world.shared.rows("SELECT kind, subject FROM stops WHERE lifted_at IS NULL"):
+        kind, name = StopKind(row["kind"]), row["subject"]
+        await _ran(world, "person", lambda parts, kind=kind, name=name: parts.act("ada", world.engine.lift, kind, name))
 
 
 async def cancel(world: "World") -> None:

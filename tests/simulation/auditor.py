@@ -17,6 +17,7 @@ Read = Callable[..., list[Row]]
 
 _INTENT = (
     "SELECT a.id, a.state, a.no, a.lease_until, a.step_id, a.job_id, onetake_now() AS now,"
+    " EXISTS (SELECT 1 FROM stops t WHERE t.lifted_at IS NULL AND t.since < a.created_at) AS is_stopped,"
     " (SELECT count(*) FROM sends d WHERE d.attempt_id = a.id) AS sends"
     " FROM wires w JOIN attempts a ON a.id = w.attempt_id WHERE w.body = :body ORDER BY a.no DESC"
 )
@@ -31,13 +32,15 @@ _UNKNOWN = (
 )
 _HAS_CASE = "EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open')"
 _HAS_ALARM = "EXISTS (SELECT 1 FROM alarms m WHERE m.subject = s.id AND m.cleared_at IS NULL)"
+_IS_STOPPED = "EXISTS (SELECT 1 FROM stops t WHERE t.subject = s.provider AND t.lifted_at IS NULL)"
 _UNSETTLED = (
     "SELECT 'attempt ' || a.no || ' of ' || s.name || ' is ' || a.state AS what, a.id AS attempt,"  # noqa: S608 - ours
     " EXISTS (SELECT 1 FROM alarms m WHERE m.subject = a.id AND m.cleared_at IS NULL) AS is_alarmed FROM attempts a"
     " JOIN steps s ON s.id = a.step_id WHERE a.ended_at IS NULL AND (a.state = 'submitting' OR NOT "
     f"{_HAS_CASE})"
     " UNION ALL SELECT 'step ' || s.name || ' is ' || s.state || ' for ' || coalesce(s.waiting_for, 'a worker'), '', 0"
-    " FROM steps s JOIN jobs j ON j.id = s.job_id WHERE j.state = 'open' AND (s.state = 'ready'"
+    " FROM steps s JOIN jobs j ON j.id = s.job_id WHERE j.state = 'open'"
+    f" AND ((s.state = 'ready' AND NOT {_IS_STOPPED})"
     f" OR (s.state = 'waiting' AND s.waiting_for <> 'needs' AND NOT {_HAS_ALARM}))"
     " UNION ALL SELECT 'job ' || j.id || ' is open and nothing of it can move', '', 0 FROM jobs j"
     " WHERE j.state = 'open'"
@@ -51,7 +54,8 @@ _STANDING = (
 )
 _PERSON = (
     "SELECT 1 AS found FROM attempts WHERE state = 'submit_unknown'"
-    " UNION ALL SELECT 1 FROM steps WHERE waiting_for = 'review' LIMIT 1"
+    " UNION ALL SELECT 1 FROM steps WHERE waiting_for = 'review'"
+    " UNION ALL SELECT 1 FROM stops WHERE lifted_at IS NULL LIMIT 1"
 )
 
 
@@ -83,6 +87,8 @@ class Auditor:
             self.violations.append("L1: sent without exactly one row for the send")
         if intent["lease_until"] is not None and intent["lease_until"] <= intent["now"] and not self.may_be_late:
             self.violations.append("L14: sent after its lease ran out")
+        if intent["is_stopped"] and not self.may_be_late:
+            self.violations.append("L2: claimed and sent though a stop stood")
         self._judge_gate(arrival, intent, files)
 
     def _judge_gate(self, arrival: Arrival, intent: Row, files: Mapping[str, Any]) -> None:

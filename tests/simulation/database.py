@@ -31,7 +31,9 @@ MOVING = ("attempts", "steps", "jobs", "expected_outputs", "artifacts", "cases")
 """Tables whose rows have a state."""
 
 APPENDED = (
+    "holds",
     "hold_closings",
+    "ledger_entries",
     "quote_lines",
     "wires",
     "job_requests",
@@ -47,14 +49,23 @@ APPENDED = (
 
 _OURS = "sqlite_master WHERE name NOT LIKE 'sqlite_%'"
 
-_LEFT_OUT = ("_no_delete", "_kept", "holds_no_update")
-"""The product's triggers against what happens here outside of the product: the wiping, and the pricing of holds."""
+_LEFT_OUT = ("_no_delete", "_kept")
+"""The product's triggers against what happens here outside of the product: the wiping."""
 
 _CYCLE = ("REFERENCES refs (id)", "REFERENCES refs (id) DEFERRABLE INITIALLY DEFERRED")
 """Attempts and refs name each other, so neither could be wiped first."""
 
-_PRICE = "CREATE TRIGGER price AFTER INSERT ON holds BEGIN UPDATE holds SET amount = 7 WHERE id = NEW.id; END"
-"""Plan `none` holds nothing, and of nothing no half can be lost: here every hold is of seven credits."""
+_ACCOUNT = (
+    "INSERT INTO accounts (id, name, plan, created_at) VALUES ('acc_default', 'default', 'credits', 0)",
+    "INSERT INTO persons (id, name, created_at) VALUES ('per_ada', 'ada', 0)",
+    "INSERT INTO memberships (account_id, person_id, role, created_at) VALUES ('acc_default', 'per_ada', 'owner', 0)",
+    "INSERT INTO balances (account_id, granted, available) VALUES ('acc_default', 1000, 1000)",
+    (
+        "INSERT INTO ledger_entries (id, account_id, kind, source, target, amount, reason, actor, created_at)"
+        " VALUES ('led_0', 'acc_default', 'grant', 'granted', 'available', 1000, 'begin', 'ada', 0)"
+    ),
+)
+"""Plan `none` holds nothing, and of nothing no half can be lost: here everything is paid for with credits."""
 
 _HISTORY = """CREATE TABLE history (
     seq INTEGER PRIMARY KEY, kind TEXT, place TEXT, id TEXT, old TEXT, new TEXT, holder TEXT, token INTEGER
@@ -74,7 +85,7 @@ def _triggers() -> list[str]:
     made += [
         trigger(f"{each}_changed", f"AFTER UPDATE ON {each}", f"'changed', '{each}', {nothing}") for each in APPENDED
     ]
-    kept = (*MOVING, *APPENDED, "refs", "holds", "sends")
+    kept = (*MOVING, *APPENDED, "refs", "sends")
     made += [trigger(f"{each}_gone", f"AFTER DELETE ON {each}", f"'gone', '{each}', {nothing}") for each in kept]
     told = "'told', 'journal', NEW.job_id || '/' || NEW.seq, NULL, NEW.event, NEW.actor, NEW.attempt_no"
     changed = "AFTER UPDATE OF attempt_id, provider_account, operation, ref, locator, source, actor ON refs"
@@ -93,7 +104,7 @@ def _schema() -> tuple[str, ...]:
         with closing(sqlite.connect(str(path))) as raw:
             found = raw.execute(f"SELECT name, sql FROM {_OURS} AND sql IS NOT NULL")  # noqa: S608 - ours
             kept = [sql.replace(*_CYCLE) for name, sql in found if not name.endswith(_LEFT_OUT)]
-        return (*kept, _HISTORY, _PRICE, *_triggers())
+        return (*kept, _HISTORY, *_triggers())
 
 
 class _WorldsClock(ManualClock):
@@ -126,7 +137,7 @@ class SharedDatabase:
     def begin(self, now_us: Callable[[], int]) -> None:
         """Empty it for a world with this wall clock."""
         self._clock.read = now_us
-        _at_once(self.inner.write(_execute, self._wipe))
+        _at_once(self.inner.write(_execute, (*self._wipe, *_ACCOUNT)))
 
     def rows(self, sql: str, params: Mapping[str, object] | None = None) -> list[Row]:
         """What a SELECT gives, now."""

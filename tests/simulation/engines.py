@@ -19,6 +19,7 @@ class Engine:
     accept: Any
     attach: Any
     cancel: Any
+    lift: Any
     resume: Any
 
     @classmethod
@@ -34,6 +35,7 @@ class Engine:
             accept=load("onetake.engine.intake").accept,
             attach=people.attach,
             cancel=people.cancel,
+            lift=load("onetake.engine.stopping").lift,
             resume=people.resume,
         )
 

@@ -26,6 +26,8 @@ TABLES = (
     "blobs",
     "holds",
     "hold_closings",
+    "ledger_entries",
+    "balances",
     "allowances",
     "cases",
     "alarms",
@@ -55,8 +57,8 @@ FINAL_STEP = ("complete", "failed", "cancelled")
 TERMINAL_WORDS = {"collecting": "attempt.finished", "failed": "attempt.failed", "delivered": "attempt.delivered"}
 """What the journal says when the provider's word, or our own check of its files, moves an attempt."""
 
-AGAIN = (401, 402, 403, 429)
-"""Refusals that speak of our account or of the moment, not of the order: it may be sent again."""
+AGAIN = (401, 403, 429)
+"""Refusals that speak of our key or of the moment, not of the order: it may be sent again."""
 
 MODERATED = "content_policy_violation"
 """Why a task failed that no rule may buy again."""
@@ -277,12 +279,38 @@ def money(seen: Seen) -> Iterator[str]:
             yield f"{what} was released, and the provider bills"
 
 
+def books(seen: Seen) -> Iterator[str]:
+    """L9: every balance is what its entries come to, and every hold was entered as it stands."""
+    buckets: dict[str, Counter[str]] = defaultdict(Counter)
+    entered: dict[tuple[str, str], int] = Counter()
+    for entry in seen["ledger_entries"]:
+        buckets[entry["account_id"]][entry["source"]] -= entry["amount"]
+        buckets[entry["account_id"]][entry["target"]] += entry["amount"]
+        entered[entry["hold_id"], entry["kind"]] += entry["amount"]
+    for balance in seen["balances"]:
+        summed = buckets[balance["account_id"]]
+        for name, sign in (("granted", -1), ("available", 1), ("held", 1), ("captured", 1)):
+            if balance[name] != sign * summed[name]:
+                yield f"the balance says {balance[name]} {name}, the entries {sign * summed[name]}"
+    closings = {row["hold_id"]: row for row in seen["hold_closings"]}
+    for row in seen["holds"]:
+        closing = closings.get(row["id"], {"captured": 0, "released": 0})
+        wanted = (row["amount"], closing["captured"], closing["released"])
+        if tuple(entered[row["id"], kind] for kind in ("hold", "capture", "release")) != wanted:
+            yield f"a hold of {wanted} was entered otherwise"
+
+
 def allowances(seen: Seen) -> Iterator[str]:
     """L9: nothing is bought beyond what was set aside."""
     bought = Counter(row["step_id"] for row in seen["attempts"] if seen.task_of(row) is not None)
     for row in seen["allowances"]:
         if bought[row["step_id"]] > row["requests"]:
             yield f"{bought[row['step_id']]} bought, {row['requests']} allowed"
+        if bought[row["step_id"]] and row["reserved_at"] is None:
+            yield "bought, and nothing was reserved for it"
+        billed = len(seen.bought_for(row["step_id"]))
+        if row["settled_at"] is not None and (row["settled_requests"], row["settled_micros"]) != (billed, 100 * billed):
+            yield f"settled as {row['settled_requests']} for {row['settled_micros']}, and {billed} are billed"
 
 
 def fenced(seen: Seen) -> Iterator[str]:
@@ -329,6 +357,7 @@ LAWS: tuple[Callable[[Seen], Iterator[str]], ...] = (
     ours_and_checked,
     endings,
     money,
+    books,
     allowances,
     fenced,
     visible,

@@ -5,7 +5,7 @@ from functools import cache
 
 from onetake.domain.recipe import Recipe
 from onetake.domain.recipe_toml import parse_recipe
-from onetake.engine.intake import Order, prepare
+from onetake.engine.orders import Order, Terms, prepare
 
 _CHAIN = """
 [recipe]
@@ -60,6 +60,7 @@ duration_ms = 1000
 """
 
 _OUTPUT = '\n[[steps.outputs]]\nname = "NAME"\nkind = "image"\nratio = "16:9"\nshort_side_px_min = 16\n'
+_PRICE = '\n[steps.price]\ncredits = 7\nspend_micros_max = 100\ncurrency = "USD"\n'
 _VIDEO = '[[steps]]\nname = "video"'
 _REPLACEMENT = '\n[steps.replacement]\nreasons = ["provider_failed"]\ncount_max = 1\n'
 
@@ -68,7 +69,7 @@ def _written(name: str, *, outputs: Sequence[str] = ("still",), replacement: str
     return (
         _CHAIN.replace("NAME", name)
         .replace("PARTIAL", partial)
-        .replace("REPLACEMENT", replacement)
+        .replace("REPLACEMENT", replacement + _PRICE)
         .replace("COUNT", str(len(outputs)))
         .replace("OUTPUTS", "".join(_OUTPUT.replace("NAME", output) for output in outputs))
     )
@@ -82,6 +83,9 @@ RECIPES = {
 }
 """One still; a still and its clip; a still that is bought again when it failed, once; two stills in one request and a
 clip of the first, which may end incomplete."""
+
+TERMS = Terms(accept_up_to=100)
+"""More than any of them costs."""
 
 REPLACEMENTS_MAX = {"still": 0, "chain": 0, "replacing": 1, "pair": 0}
 

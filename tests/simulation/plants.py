@@ -73,11 +73,12 @@ PLANTS = (
         """
         engine/poller.py
         -from onetake.engine.settling import Fault, close_cases, fail_step, open_case
-        +from onetake.engine.settling import Fault, _release, close_cases, fail_step, open_case
+        +from onetake.domain.events import HoldEvent
+        +from onetake.engine.settling import Fault, close_cases, close_missing, fail_step, open_case
         ...
                  step = steps.get(turn.tx, attempt.step_id)
         +        if kind is AlarmKind.DEADLINE:
-        +            _release(turn, step, detail)
+        +            close_missing(turn, step, HoldEvent.RELEASED, detail)
                  turn.tell("alarm.raised", attempt.job_id, step.name, {"kind": kind, "detail": detail})
         """,
         theme="wire",
@@ -174,8 +175,25 @@ PLANTS = (
         "what is missing is captured",
         """
         engine/settling.py
-        -            ledger.close(turn.tx, output.hold_id, HoldEvent.RELEASED, reason=reason, actor=turn.actor)
-        +            ledger.close(turn.tx, output.hold_id, HoldEvent.CAPTURED, reason=reason, actor=turn.actor)
+        -        close_missing(turn, step, event, f"{fault.category}: {fault.code}")
+        +        close_missing(turn, step, HoldEvent.CAPTURED, f"{fault.category}: {fault.code}")
+        """,
+    ),
+    Plant(
+        "a capture isn't taken out of what is held",
+        """
+        store/ledger.py
+        -        if not _move(tx, account_id, way, amount):
+        +        if kind is not EntryKind.CAPTURE and not _move(tx, account_id, way, amount):
+        """,
+    ),
+    Plant(
+        "a release is not entered",
+        """
+        store/ledger.py
+        -        _enter(tx, clock, entry, way, amount)
+        +        if kind is not EntryKind.RELEASE:
+        +            _enter(tx, clock, entry, way, amount)
         """,
     ),
     Plant(

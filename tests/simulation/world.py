@@ -186,6 +186,7 @@ class World:
             self.is_healthy = True
             if self.auditor.waits_for_person():
                 self.violations += await actors.attach_all(self)
+                await actors.lift_all(self)
                 await actors.resume(self)
                 await self._settle([])
         finally:

@@ -7,9 +7,23 @@ from typing import Concatenate, ParamSpec, TypeVar
 from onetake.clock import ManualClock, new_id
 from onetake.domain.events import AttemptEvent, HoldEvent, JobEvent, StepEvent
 from onetake.domain.outputs import Measures, OutputSpec
+from onetake.domain.pricing import QuoteLine, Worst
 from onetake.domain.states import ArtifactUse, StepState
 from onetake.domain.wire import WireRequest
-from onetake.store import accounts, artifacts, attempts, jobs, journal, leases, ledger, recipes, steps, workers
+from onetake.store import (
+    accounts,
+    allowances,
+    artifacts,
+    attempts,
+    jobs,
+    journal,
+    leases,
+    ledger,
+    quotes,
+    recipes,
+    steps,
+    workers,
+)
 from onetake.store.attempts import Attempt
 from onetake.store.database import Database, Row, Tx
 from onetake.store.steps import Step
@@ -76,11 +90,19 @@ class Shop:
         lines = {name: [self._line(name, n, amount) for n in range(outputs)] for name in names or ("draw",)}
         return await self.do(self._order, key, lines, inputs)
 
-    def _order(self, tx: Tx, key: str, lines: Mapping[str, list[ledger.Line]], inputs: str) -> Order:
+    def _order(self, tx: Tx, key: str, lines: Mapping[str, list[QuoteLine]], inputs: str) -> Order:
         clock, account_id = self.clock, accounts.ensure_embedded(tx)
         job_id, quote_id = new_id("job", clock), new_id("qte", clock)
         recipes.record(tx, name="r", version=1, digest="f0", content=CONTENT, source="[recipe]")
-        ledger.insert_quote(tx, quote_id, account_id=account_id, recipe_hash="f0", request_hash="a1")
+        quoted = quotes.Quoted(
+            account_id=account_id, recipe_hash="f0", request_hash="a1", price_version="p1", consent_version=""
+        )
+        quotes.insert(tx, quote_id, quoted, is_accepted=True)
+        line_ids = quotes.insert_lines(tx, clock, quote_id, [line for each in lines.values() for line in each])
+        total = sum(line.credits_max for each in lines.values() for line in each)
+        if total:
+            ledger.grant(tx, clock, account_id, total, reason="g", actor="ada")
+            ledger.take(tx, account_id, total)
         jobs.insert(
             tx,
             job_id=job_id,
@@ -96,8 +118,7 @@ class Shop:
         order = Order(job=job_id, key=key, steps={name: new_id("stp", clock) for name in lines})
         for position, (name, step_id) in enumerate(order.steps.items()):
             self._step(tx, order, name, step_id, position)
-            owner = ledger.Owner(account_id, quote_id, job_id)
-            order.holds[name] = [self._output(tx, owner, line, step_id) for line in lines[name]]
+            order.holds[name] = [self._output(tx, order, line, line_ids) for line in lines[name]]
         return order
 
     def _step(self, tx: Tx, order: Order, name: str, step_id: str, position: int) -> None:
@@ -112,20 +133,12 @@ class Shop:
             model="m-1",
             deadline_s=60,
         )
-        ledger.reserve(
-            tx,
-            self.clock,
-            job_id=order.job,
-            step_id=step_id,
-            provider="reapi",
-            currency="USD",
-            amount_micros=40_000,
-            requests=1,
-        )
+        worst = Worst(request_micros=40_000, requests=1, currency="USD")
+        allowances.insert(tx, self.clock, worst, job_id=order.job, step_id=step_id, provider="reapi")
 
     @staticmethod
-    def _line(step: str, ordinal: int, amount: int) -> ledger.Line:
-        return ledger.Line(
+    def _line(step: str, ordinal: int, amount: int) -> QuoteLine:
+        return QuoteLine(
             step_name=step,
             output_name="still",
             ordinal=ordinal,
@@ -134,13 +147,21 @@ class Shop:
             currency="USD",
         )
 
-    def _output(self, tx: Tx, owner: ledger.Owner, line: ledger.Line, step_id: str) -> str:
-        hold_id = ledger.hold(tx, self.clock, line, owner)
+    def _output(self, tx: Tx, order: Order, line: QuoteLine, line_ids: Mapping[quotes.Place, str]) -> str:
+        hold_id = ledger.hold(
+            tx,
+            self.clock,
+            job_id=order.job,
+            account_id=accounts.EMBEDDED,
+            line_id=line_ids[line.step_name, line.output_name, line.ordinal],
+            amount=line.credits_max,
+            actor="ada",
+        )
         artifacts.insert_expected(
             tx,
             self.clock,
-            job_id=owner.job_id,
-            step_id=step_id,
+            job_id=order.job,
+            step_id=order.steps[line.step_name],
             hold_id=hold_id,
             name=line.output_name,
             ordinal=line.ordinal,
@@ -238,7 +259,7 @@ class Shop:
         assert artifacts.verify(tx, artifact, MEASURES, ArtifactUse.FILLS)
         assert artifacts.fill(tx, output, artifact.id)
         jobs.count_filled(tx, attempt.job_id)
-        assert ledger.close(tx, output.hold_id, HoldEvent.CAPTURED, reason="delivered", actor="w1")
+        assert ledger.close(tx, self.clock, output.hold_id, HoldEvent.CAPTURED, reason="delivered", actor="w1")
         assert attempts.advance(tx, attempt, AttemptEvent.DELIVERED, {"charged": "yes"})
         assert steps.advance(tx, steps.get(tx, attempt.step_id), StepEvent.DELIVERED)
         return attempts.get(tx, attempt.id)

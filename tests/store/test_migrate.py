@@ -24,10 +24,11 @@ from onetake.store.sqlite_site import SqliteSite
 from tests.store import elsewhere
 
 KNOWN = (
-    *("accounts", "alarms", "allowances", "artifacts", "attempts", "blobs", "cases", "decisions", "evidence"),
-    *("expected_outputs", "hold_closings", "holds", "inbox", "job_requests", "jobs", "journal", "ledger_entries"),
-    *("manifests", "model_lists", "paces", "quote_lines", "quotes", "recipes", "refs", "routes", "sends"),
-    *("step_requests", "steps", "wires", "workers"),
+    *("accounts", "acts", "alarms", "allowances", "artifacts", "attempts", "balances", "blobs", "budget_uses"),
+    *("budgets", "cases", "charges", "decisions", "evidence", "expected_outputs", "hold_closings", "holds", "inbox"),
+    *("job_requests", "jobs", "journal", "ledger_entries", "manifests", "memberships", "model_lists", "paces"),
+    *("persons", "quote_lines", "quote_requests", "quotes", "recipes", "refs", "routes", "sends", "step_requests"),
+    *("steps", "stops", "usage_imports", "wires", "workers"),
 )
 
 
@@ -157,9 +158,17 @@ def test_a_file_below_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def lines_of(sql: str) -> list[str]:
-    """The columns and constraints of a statement, whatever their order and blanks."""
-    plain = re.sub(r"DEFAULT \(('[^']*')\)", r"DEFAULT \1", sql)
-    return sorted(re.sub(r"\s+", " ", line).strip(" ,") for line in plain.splitlines())
+    """The columns and constraints of a statement, whatever their order and blanks: a column added later comes last."""
+    plain = re.sub(r"\s+", " ", re.sub(r"DEFAULT \(('[^']*')\)", r"DEFAULT \1", sql))
+    head, _, body = plain.partition("(")
+    parts, depth = [""], 0
+    for char in body:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            parts.append("")
+        elif depth >= 0:
+            parts[-1] += char
+    return sorted(part.strip() for part in (head, *parts))
 
 
 def test_the_migrations_make_exactly_the_schema(tmp_path: Path, empty_file: Path) -> None:
@@ -201,6 +210,10 @@ CHECKED: dict[str, tuple[str, type[enum.StrEnum]]] = {
     "ck_decisions_decision": ("decisions", states.CaseState),
     "ck_alarms_kind": ("alarms", states.AlarmKind),
     "ck_steps_waiting_for": ("steps", states.WaitReason),
+    "ck_ledger_entries_kind": ("ledger_entries", states.EntryKind),
+    "ck_memberships_role": ("memberships", states.Role),
+    "ck_budgets_period": ("budgets", states.Period),
+    "ck_stops_kind": ("stops", states.StopKind),
 }
 
 

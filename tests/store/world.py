@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from onetake.domain.events import CaseEvent
-from onetake.domain.states import AlarmKind, CaseKind
-from onetake.store import alarms, attempts, cases
+from onetake.domain.states import AlarmKind, CaseKind, StopKind
+from onetake.domain.usage import UsageRecord
+from onetake.store import accounts, alarms, attempts, budgets, cases, charges, quotes, stops
+from onetake.store.budgets import Amount, Place, Scope
 from onetake.store.database import ConstraintError, Tx
 from tests.store.shop import DIGEST, Shop
 
@@ -13,8 +15,11 @@ TABLES = (
     *("accounts", "recipes", "quotes", "quote_lines", "jobs", "job_requests", "steps", "step_requests", "holds"),
     *("hold_closings", "ledger_entries", "allowances", "workers", "attempts", "wires", "sends", "refs", "blobs"),
     *("artifacts", "expected_outputs", "cases", "evidence", "decisions", "alarms", "journal", "manifests"),
+    *("balances", "budgets", "budget_uses", "quote_requests", "usage_imports", "charges", "persons", "memberships"),
+    *("acts", "stops"),
 )
 APPEND_ONLY = (
+    *("acts", "quote_requests"),
     *("decisions", "evidence", "hold_closings", "holds", "job_requests", "journal", "ledger_entries", "manifests"),
     *("quote_lines", "recipes", "step_requests", "wires"),
 )
@@ -69,7 +74,7 @@ async def populate(shop: Shop) -> dict[str, object]:
     closed = await shop.do(_case, shop, collecting)
     await shop.do(cases.close, shop.clock, closed, CaseEvent.SETTLED, actor="w1", reason="known")
     await shop.do(alarms.raise_, shop.clock, AlarmKind.DEADLINE, "s1", job_id=None, detail="late")
-    await shop.do(enter_gift)
+    await shop.do(_money, shop)
     refs = {row["attempt_id"]: row["id"] for row in await shop.rows("SELECT id, attempt_id FROM refs")}
     (artifact,) = await shop.rows("SELECT id FROM artifacts WHERE state = 'fetching'")
     (verified,) = await shop.rows("SELECT id FROM artifacts WHERE state = 'verified'")
@@ -116,9 +121,26 @@ def _case(tx: Tx, shop: Shop, attempt: attempts.Attempt) -> str:
     return case_id
 
 
-def enter_gift(tx: Tx) -> None:
-    tx.do(
-        "INSERT INTO ledger_entries (id, transaction_id, account_id, bucket, amount, reason, actor, created_at)"
-        " VALUES ('ent_1', 'txn_1', 'acc_default', 'granted', 500, 'gift', 'ada', :now)",
-        {"now": tx.now_us},
+def _money(tx: Tx, shop: Shop) -> None:
+    """A line, what stands against it, a quote that waits, a charge that nobody knows of, an act and a stop."""
+    line = budgets.insert(
+        tx, shop.clock, Scope(provider="reapi"), currency="USD", spend_micros_max=5, requests_max=None
     )
+    budgets.add(tx, Place(line_id=line.id, day="", campaign=""), Amount(spend_micros=1, requests=1))
+    quoted = quotes.Quoted(
+        account_id="acc_default",
+        recipe_hash="f0",
+        request_hash="a1",
+        price_version="p1",
+        consent_version="",
+        expires_at=tx.now_us + 1,
+    )
+    quotes.insert(tx, "qte_waits", quoted, is_accepted=False)
+    quotes.insert_request(tx, "qte_waits", recipe=("r", 1), inputs="{}", input_digests="{}", actor="ada")
+    record = UsageRecord(key="k", ref="task_x", model="m", amount_micros=4, currency="USD", charged_at=None)
+    import_id = charges.insert_import(
+        tx, shop.clock, provider="reapi", digest="d", name="n", records=[record], actor="ada"
+    )
+    charges.insert(tx, shop.clock, str(import_id), "reapi", record)
+    accounts.record_act(tx, shop.clock, "granted", "acc_default", actor="ada")
+    stops.set_(tx, shop.clock, StopKind.RECIPE, "r", reason="r", actor="ada")

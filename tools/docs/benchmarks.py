@@ -54,7 +54,7 @@ theirs. A sampling profile of the worker (py-spy, 200 a second, 40 chains in fli
 
 - **PostgreSQL** (rows 1, 2, 3, 7, 10, 11, 12): about 120 statements a chain, most of them a round trip each. 45 % of
   the samples are in the lane that writes, sending a statement or waiting for its answer, and the rest of the worker
-  waits for that lane. Commits and log syncs are few (6 and 4.8 a chain), statements and log are many (27 kB a chain). The
+  waits for that lane. Commits and log syncs are few (6 and 4.8 a chain), statements and log many (27 kB a chain). The
   baseline of rows 1, 2 and 7 is a C program whose transaction is one prepared statement.
 - **SQLite** (9, 10, 11, 12): half of the busy samples are in the thread that writes: a quarter commits (the disk), a
   sixth executes statements, the rest is Python around them. Syncing files takes a tenth.

@@ -92,6 +92,17 @@ KINDS = {
         "Kinds of alarms",
         "An alarm says that a person should look. It changes no state and no money, and is cleared when all is well.",
     ),
+    s.EntryKind: (
+        "Kinds of ledger entries",
+        "Each entry moves an amount of credits from one bucket of an account to another.",
+    ),
+    s.Bucket: ("Where credits are", "An account's credits are in one of these; together they are what was granted."),
+    s.Role: ("Roles", "What a person is in an account, and so what the person may do there."),
+    s.Period: ("What a budget line counts", "A line bounds what is spent in one of these."),
+    s.StopKind: (
+        "What can be stopped",
+        "Nothing is sent for it until a person lifts the stop; polls go on.",
+    ),
     s.ErrorCategory: ("Categories of errors", "The last error of a job has one category: whose fault it is."),
 }
 

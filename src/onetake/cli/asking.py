@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from onetake.cli.printing import run
 
 if TYPE_CHECKING:
+    from onetake.domain.roles import Act
+    from onetake.engine.members import Member
     from onetake.engine.turn import Turn
     from onetake.store.database import Row, Tx
 
@@ -27,8 +29,21 @@ def read(op: "Callable[[Tx], T]") -> T:
 def read_job(job: str, op: "Callable[[Tx, Row], T]") -> T:
     """What the operation reads about the job of that id or key."""
     from onetake.engine.finding import find_job
+    from onetake.engine.members import who_of
+    from onetake.opening import load_settings
 
-    return read(lambda tx: op(tx, find_job(tx, job)))
+    who = who_of(load_settings())
+    return read(lambda tx: op(tx, find_job(tx, job, who)))
+
+
+def read_account(op: "Callable[[Tx, Member], T]", act: "Act | None" = None) -> T:
+    """What the operation reads about the account that the person acts in."""
+    from onetake.domain.roles import Act
+    from onetake.engine.members import require
+    from onetake.opening import load_settings
+
+    settings = load_settings()
+    return read(lambda tx: op(tx, require(tx, settings.account.name, settings.person, act or Act.LOOK)))
 
 
 def act(op: "Callable[Concatenate[Turn, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:

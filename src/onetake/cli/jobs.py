@@ -7,18 +7,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onetake.cli.asking import read, read_job
-from onetake.cli.orders import Inputs, Key, create_from_lines, create_one, make_order
-from onetake.cli.printing import ANY_NAME, JobName, Json, coloured, emit, run, say, when
+from onetake.cli.asking import read_account, read_job
+from onetake.cli.orders import (
+    Accepted,
+    Campaign,
+    Consented,
+    Inputs,
+    Key,
+    Lot,
+    create_from_lines,
+    create_one,
+    make_order,
+)
+from onetake.cli.printing import ANY_NAME, JobName, Json, coloured, credits_word, emit, run, say, when
 from onetake.domain.errors import BadValueError
 from onetake.domain.jsonvalue import shown as escaped
 from onetake.domain.states import JobStatus
 
 if TYPE_CHECKING:
+    from onetake.engine.members import Member
     from onetake.store.database import Row, Tx
 
 RecipeName = Annotated[
-    str, typer.Option("--recipe", metavar="NAME|FILE", help="A shipped recipe's name, or a TOML file.")
+    str | None, typer.Option("--recipe", metavar="NAME|FILE", help="A shipped recipe's name, or a TOML file.")
 ]
 LIMIT_MAX = 1_000_000
 """Longest list: nobody reads more, and every database can count it."""
@@ -40,22 +51,44 @@ def register(app: typer.Typer) -> None:
 
 
 @group.command("create")
-def create(
-    recipe: RecipeName, inputs: Inputs = None, key: Key = None, source: Lines = None, *, is_json: Json = False
+def create(  # noqa: PLR0917 - options, all of them named
+    recipe: RecipeName = None,
+    inputs: Inputs = None,
+    key: Key = None,
+    source: Lines = None,
+    quote: Annotated[
+        str | None, typer.Option("--quote", metavar="QUOTE", help="Accept this quote; its recipe and inputs stand.")
+    ] = None,
+    accept_up_to: Accepted = None,
+    consent: Consented = None,
+    campaign: Campaign = None,
+    *,
+    is_json: Json = False,
 ) -> None:
     """Order jobs; nothing is sent yet.
 
     The same key with the same request is the same job, however often it is ordered; another request under that key
     is refused. With --from each line stands alone: it is taken or refused by its number, and one that was refused
-    makes the exit code 2.
+    makes the exit code 2. Credits are held with the order, up to what was accepted: by --accept-up-to or by --quote.
     """
-    if source is not None and (inputs or key):
-        raise BadValueError("Give either --from or --input and --key, not both.")
-    if source is not None:
-        raise typer.Exit(0 if run(create_from_lines(recipe, source, is_json=is_json)) else 2)
-    taken = run(create_one(make_order(recipe, inputs or [], key)))
-    told = {"job": taken.job_id, "key": taken.key, "new": taken.is_new}
-    emit(told) if is_json else say(f"{taken.job_id}  {'new' if taken.is_new else 'stood already'}  {taken.key}")
+    if source is not None and (inputs or key or quote):
+        raise BadValueError("Give either --from or --input, --key and --quote, not both.")
+    if recipe is None and quote is None:
+        raise BadValueError("Name a recipe with --recipe, or a quote with --quote.")
+    if quote is not None and accept_up_to is not None:
+        raise BadValueError("Give either --quote or --accept-up-to: a quote says by itself how much is accepted.")
+    lot = Lot(accept_up_to=accept_up_to, consent=consent, campaign=campaign)
+    if source is not None and recipe is not None:
+        raise typer.Exit(0 if run(create_from_lines(recipe, source, lot, is_json=is_json)) else 2)
+    if quote is not None:
+        from onetake.cli.quoting import accept
+
+        taken = run(accept(quote, recipe, inputs or [], key, lot))
+    else:
+        taken = run(create_one(make_order(str(recipe), inputs or [], key, campaign), lot))
+    told = {"job": taken.job_id, "key": taken.key, "new": taken.is_new, "held": taken.held}
+    held = f"  {taken.held} credits held" if taken.held else ""
+    emit(told) if is_json else say(f"{taken.job_id}  {'new' if taken.is_new else 'stood already'}  {taken.key}{held}")
 
 
 @group.command("list")
@@ -67,29 +100,38 @@ def list_(
         JobStatus | None,
         typer.Option("--status", metavar="WORD", help="Only jobs of this status, such as submission_unknown."),
     ] = None,
+    campaign: Annotated[
+        str | None, typer.Option("--campaign", metavar="NAME", help="Only jobs of this campaign.")
+    ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, max=LIMIT_MAX, help="At most so many.")
     ] = None,
     *,
     is_json: Json = False,
 ) -> None:
-    """List jobs, newest first, then the alarms that stand."""
+    """List jobs, newest first, then the alarms that stand.
+
+    Those of the account, each with what became of its credits.
+    """
     from onetake.store import alarms, recipes, views
 
-    def look(tx: "Tx") -> "tuple[list[Row], list[Row]]":
+    def look(tx: "Tx", member: "Member") -> "tuple[list[Row], list[Row]]":
         if state is not None:
             _check_state(state, recipes.list_step_names(tx))
-        return views.list_jobs(tx, state=state, status=status, limit=limit), alarms.list_open(tx)
+        account = member.account_id
+        found = views.list_jobs(tx, account_id=account, campaign=campaign, state=state, status=status, limit=limit)
+        return found, alarms.list_open(tx)
 
-    found, standing = read(look)
+    found, standing = read_account(look)
     if is_json:
         for job in found:
             emit(job)
         return
     for job in found:
         told = f"{coloured(job['status'], 18)}  {job['state']:<24}  {when(job['updated_at'])}"
+        money = f"  {word}" if (word := credits_word(job)) else ""
         warned = f"  [{', '.join(job['alarms'])}]" if job["alarms"] else ""
-        say(f"{job['id']}  {told}  {job['key']}{warned}")
+        say(f"{job['id']}  {told}{money}  {job['key']}{warned}")
     for line in alarm_lines(standing):
         say(line)
     if not found:

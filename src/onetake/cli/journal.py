@@ -12,6 +12,7 @@ from onetake.cli.printing import ANY_NAME, JobName, Json, emit, run, say, when
 from onetake.domain.states import JobStatus
 
 if TYPE_CHECKING:
+    from onetake.engine.members import Who
     from onetake.store.database import Reader
 
 TAIL_S = 0.25
@@ -35,11 +36,14 @@ def register(app: typer.Typer) -> None:
 @group.command("tail", context_settings=ANY_NAME)
 def tail(job: JobName, *, is_json: Json = False) -> None:
     """Follow a job's journal until the job ends or needs a person."""
+    from onetake.engine.members import who_of
     from onetake.opening import load_settings, open_store
 
+    settings = load_settings()
+
     async def follow() -> None:
-        async with open_store(load_settings()) as database:
-            async for line in journal_lines(database, job):
+        async with open_store(settings) as database:
+            async for line in journal_lines(database, job, who_of(settings)):
                 print_line(line, is_json=is_json)
 
     run(follow())
@@ -69,7 +73,7 @@ def explain(
         print_line(line, is_json=is_json)
 
 
-async def journal_lines(database: "Reader", job: str) -> AsyncIterator[dict[str, Any]]:
+async def journal_lines(database: "Reader", job: str, who: "Who") -> AsyncIterator[dict[str, Any]]:
     """The job's journal lines as they are written, until the job ends or needs a person."""
     from onetake.clock import SystemClock
     from onetake.engine.finding import find_job
@@ -77,7 +81,7 @@ async def journal_lines(database: "Reader", job: str) -> AsyncIterator[dict[str,
 
     seen, clock = 0, SystemClock()
     while True:
-        found = await database.read(lambda tx: views.get_job(tx, find_job(tx, job)))
+        found = await database.read(lambda tx: views.get_job(tx, find_job(tx, job, who)))
         for line in await database.read(views.list_journal, found["id"], after=seen):
             seen = line["seq"]
             yield line

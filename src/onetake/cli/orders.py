@@ -17,7 +17,7 @@ from onetake.domain.errors import BadValueError, InputError, RecipeError, Surrou
 if TYPE_CHECKING:
     from onetake.domain.jsonvalue import Json
     from onetake.domain.recipe import Recipe
-    from onetake.engine.intake import Order, Taken
+    from onetake.engine.orders import Order, Taken, Terms
     from onetake.engine.parts import Parts
 
 Inputs = Annotated[list[str] | None, typer.Option("--input", "-i", metavar="NAME=VALUE", help="An input; repeatable.")]
@@ -26,11 +26,40 @@ Key = Annotated[
     typer.Option("--key", metavar="KEY", help="Your own key for this order; else the recipe derives one."),
 ]
 
+Campaign = Annotated[
+    str | None, typer.Option("--campaign", metavar="NAME", help="What the jobs belong to, for budgets and lists.")
+]
+Accepted = Annotated[
+    int | None,
+    typer.Option("--accept-up-to", metavar="CREDITS", min=0, help="Most credits that may be held for a job."),
+]
+Consented = Annotated[
+    str | None, typer.Option("--consent", metavar="VERSION", help="The wording that the customer agreed to.")
+]
+
 RECIPE_BYTES_MAX = 1_048_576
 """Largest recipe file: the one that ships has two thousand bytes."""
 
 AT_ONCE = 200
 """Lines in the air at once: enough to fill group commits, few enough to hold in memory with long prompts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lot:
+    """What holds for every job of a command: how much is accepted, what was agreed to, what they belong to."""
+
+    accept_up_to: int | None = None
+    consent: str | None = None
+    campaign: str | None = None
+
+    def terms(self) -> "Terms":
+        """As intake wants them."""
+        from onetake.engine.orders import Terms
+
+        return Terms(accept_up_to=self.accept_up_to, consent=self.consent)
+
+
+NO_TERMS = Lot()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,37 +139,37 @@ def _plain(value: str) -> object:
     return value if isinstance(found, dict | list) or found is None else found
 
 
-def make_order(name_or_file: str, given: list[str], key: str | None) -> "Order":
+def make_order(name_or_file: str, given: list[str], key: str | None, campaign: str | None = None) -> "Order":
     """The order that these options make, checked.
 
     Raises:
         InputError: the recipe, an input or the key can't be taken.
     """
-    from onetake.engine.intake import prepare
+    from onetake.engine.orders import prepare
 
     menu = read_menu(name_or_file)
-    return prepare(menu.recipe, menu.source, inputs=read_inputs(menu.recipe, given), key=key)
+    return prepare(menu.recipe, menu.source, inputs=read_inputs(menu.recipe, given), key=key, campaign=campaign)
 
 
-async def create_one(order: "Order") -> "Taken":
+async def create_one(order: "Order", lot: Lot) -> "Taken":
     """The job for one order."""
     from onetake.app import open_parts
     from onetake.opening import load_settings
 
     async with open_parts(load_settings()) as parts:
-        return await take(parts, order)
+        return await take(parts, order, lot)
 
 
-async def take(parts: "Parts", order: "Order") -> "Taken":
+async def take(parts: "Parts", order: "Order", lot: Lot = NO_TERMS) -> "Taken":
     """Ask whether it can be ordered here, then write."""
     from onetake.engine.intake import accept
     from onetake.engine.ordering import check_orderable
 
     await check_orderable(parts, order.recipe)
-    return await parts.act(parts.settings.person, accept, order)
+    return await parts.act(parts.settings.person, accept, order, lot.terms())
 
 
-async def create_from_lines(name_or_file: str, file: Path, *, is_json: bool) -> bool:
+async def create_from_lines(name_or_file: str, file: Path, lot: Lot, *, is_json: bool) -> bool:
     """Whether every line of the file was taken. Each stands alone and is reported by its number, in order.
 
     Raises:
@@ -151,16 +180,18 @@ async def create_from_lines(name_or_file: str, file: Path, *, is_json: bool) -> 
     from onetake.opening import load_settings
 
     menu = read_menu(name_or_file)
-    counts = {"new": 0, "standing": 0, "refused": 0}
+    counts, held = {"new": 0, "standing": 0, "refused": 0}, 0
     with _opened(file) as stream:
         async with open_parts(load_settings()) as parts:
             await check_orderable(parts, menu.recipe)
             lines = numbered_lines(stream)
             while some := _some(file, lines):
-                for no, found in await _take_lines(parts, menu, some):
+                for no, found in await _take_lines(parts, menu, some, lot):
                     counts[_report(no, found, is_json=is_json)] += 1
+                    held += 0 if isinstance(found, Exception) else found.held
     if not is_json:
-        say(f"{counts['new']} new, {counts['standing']} stood already, {counts['refused']} refused.")
+        money = f"; {held:,} credits held" if held else ""
+        say(f"{counts['new']} new, {counts['standing']} stood already, {counts['refused']} refused{money}.")
     return counts["refused"] == 0
 
 
@@ -192,29 +223,33 @@ def _some(file: Path, lines: Iterator[tuple[int, bytes | str]]) -> list[tuple[in
 
 
 async def _take_lines(
-    parts: "Parts", menu: Menu, lines: list[tuple[int, bytes | str]]
+    parts: "Parts", menu: Menu, lines: list[tuple[int, bytes | str]], lot: Lot
 ) -> "list[tuple[int, Taken | InputError | SurroundingsError]]":
     """What became of each line, in order."""
     import asyncio
 
-    found = await asyncio.gather(*(_take_line(parts, menu, line) for _, line in lines))
+    found = await asyncio.gather(*(_take_line(parts, menu, line, lot) for _, line in lines))
     return [(no, each) for (no, _), each in zip(lines, found, strict=True)]
 
 
-async def _take_line(parts: "Parts", menu: Menu, line: bytes | str) -> "Taken | InputError | SurroundingsError":
-    from onetake.engine.intake import accept, prepare
+async def _take_line(
+    parts: "Parts", menu: Menu, line: bytes | str, lot: Lot
+) -> "Taken | InputError | SurroundingsError":
+    from onetake.engine.intake import accept
+    from onetake.engine.orders import prepare
 
     if isinstance(line, str):
         return BadValueError(line)
     try:
-        inputs, key = _parse(line)
-        order = prepare(menu.recipe, menu.source, inputs=inputs, key=key)
-        return await parts.act(parts.settings.person, accept, order)
+        inputs, key, campaign = _parse(line)
+        named = lot.campaign if campaign is None else campaign
+        order = prepare(menu.recipe, menu.source, inputs=inputs, key=key, campaign=named)
+        return await parts.act(parts.settings.person, accept, order, lot.terms())
     except (InputError, SurroundingsError) as error:
         return error
 
 
-def _parse(line: bytes) -> "tuple[dict[str, Json], Json]":
+def _parse(line: bytes) -> "tuple[dict[str, Json], Json, Json]":
     from onetake.domain.canonical import parse
 
     try:
@@ -225,12 +260,12 @@ def _parse(line: bytes) -> "tuple[dict[str, Json], Json]":
         raise
     if not isinstance(value, dict):
         raise BadValueError('The line must be an object such as {"key": "…", "inputs": {…}}.')
-    if unknown := sorted(set(value) - {"key", "inputs"}):
-        raise BadValueError(f"The line has {unknown[0][:40]!r}, which is neither key nor inputs.")
+    if unknown := sorted(set(value) - {"key", "inputs", "campaign"}):
+        raise BadValueError(f"The line has {unknown[0][:40]!r}, which is neither key, inputs nor campaign.")
     inputs = value.get("inputs", {})
     if not isinstance(inputs, dict):
         raise BadValueError("/inputs must be an object.", fields={"/inputs": "must be an object"})
-    return inputs, value.get("key")
+    return inputs, value.get("key"), value.get("campaign")
 
 
 def _report(no: int, found: "Taken | InputError | SurroundingsError", *, is_json: bool) -> str:
@@ -245,7 +280,7 @@ def _report(no: int, found: "Taken | InputError | SurroundingsError", *, is_json
         refusal = {"line": no, "error": found.code, "message": found.sentence, "fields": found.fields}
         emit(refusal) if is_json else say("\n  ".join([f"line {no}: refused: {found.sentence}", *details(found)]))
         return "refused"
-    told = {"line": no, "job": found.job_id, "key": found.key, "new": found.is_new}
+    told = {"line": no, "job": found.job_id, "key": found.key, "new": found.is_new, "held": found.held}
     emit(told) if is_json else say(
         f"line {no}: {found.job_id}  {'new' if found.is_new else 'stood already'}  {found.key}"
     )

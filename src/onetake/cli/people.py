@@ -60,7 +60,12 @@ def resume(job: JobName, *, is_json: Json = False) -> None:
     told = {"polls": done.polls, "files": done.files, "steps": done.steps}
     ids = "1 saved id" if done.polls == 1 else f"{done.polls} saved ids"
     steps = "1 step was" if done.steps == 1 else f"{done.steps} steps were"
-    emit(told) if is_json else say(f"{ids} will be polled now{_files(done.files)}, {steps} released.")
+    if is_json:
+        emit(told)
+    elif done.polls or done.files or done.steps:
+        say(f"{ids} will be polled now{_files(done.files)}, {steps} released.")
+    else:
+        say(f"Nothing of it can be looked at again for free: `onetake jobs show {job}` says what it waits for.")
 
 
 def _files(count: int) -> str:

@@ -34,6 +34,12 @@ _COLOURS = {
 _OURS = re.compile(r"(\n|\x1b\[(?:[39][0-7]|0)m)")
 """What may be printed though it can't be seen: the end of a line, and a colour of `coloured` with its end."""
 
+_MONEY = {
+    "held": "what was held stays held",
+    "spent": "it is spent",
+    "unknown": "nobody knows yet; what was held stays held",
+}
+
 _MOMENTS = ("_at", "_until", "since", "not_before")
 
 
@@ -85,6 +91,13 @@ def coloured(status: str, width: int = 0) -> str:
     return typer.style(status, fg=colour) + " " * (width - len(status))
 
 
+def credits_word(job: Mapping[str, Any]) -> str:
+    """What became of a job's credits, in a word or two; nothing where none are counted."""
+    money = job["money"]
+    parts = {"held": money["held"], "used": money["captured"], "returned": money["released"]}
+    return ", ".join(f"{amount:,} {word}" for word, amount in parts.items() if amount)
+
+
 def when(moment_us: int | None) -> str:
     """A time for people, marked as UTC; a dash for none."""
     return "-" if moment_us is None else utc(moment_us)
@@ -123,6 +136,9 @@ def fail(error: OnetakeError, *, is_json: bool) -> int:
     typer.echo(visible(f"onetake: {error.sentence}"), err=True)
     for detail in details(error):
         typer.echo(visible(f"  {detail}"), err=True)
+    if error.money != "none":
+        again = "may be repeated" if error.repeat_safe else "must not be repeated"
+        typer.echo(f"  money: {_MONEY[error.money]}; the command {again}", err=True)
     return error.exit_code
 
 

@@ -21,8 +21,9 @@ from onetake.domain.fixture import Fixture, Part
 from onetake.domain.recipe import Recipe
 from onetake.domain.rehearsal import Crash, Evidence, Kept, Ordered, Sold
 from onetake.engine.finding import find_job
-from onetake.engine.intake import accept, prepare
+from onetake.engine.intake import accept
 from onetake.engine.ordering import check_orderable
+from onetake.engine.orders import prepare
 from onetake.engine.parts import Parts
 from onetake.opening import file_path, load_settings
 from onetake.sandbox import Sandbox, SandboxOptions
@@ -31,7 +32,7 @@ from onetake.store import jobs, views
 WAIT_S = 60.0
 """Longest that is waited for an id, and for the end: ten times what a slow machine needs. Then the evidence decides."""
 
-ACTOR = "rehearsal"
+ACTOR = "owner"
 _LOOK_S = 0.05
 
 

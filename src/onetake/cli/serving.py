@@ -7,9 +7,9 @@ import typer
 
 from onetake.cli.jobs import alarm_lines
 from onetake.cli.journal import print_line
-from onetake.cli.orders import Inputs, Key, make_order
-from onetake.cli.printing import Json, coloured, emit, run, say, when
-from onetake.domain.errors import OutcomeUnknownError, StorageError, SurroundingsError
+from onetake.cli.orders import Accepted, Campaign, Consented, Inputs, Key, Lot, make_order
+from onetake.cli.printing import Json, coloured, credits_word, emit, run, say, when
+from onetake.domain.errors import JobEndedError, OutcomeUnknownError, StorageError, SurroundingsError
 
 
 def register(app: typer.Typer) -> None:
@@ -19,10 +19,13 @@ def register(app: typer.Typer) -> None:
     app.command("migrate")(migrate)
 
 
-def run_recipe(
+def run_recipe(  # noqa: PLR0917 - options, all of them named
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A shipped recipe's name, or a TOML file.")],
     inputs: Inputs = None,
     key: Key = None,
+    accept_up_to: Accepted = None,
+    consent: Consented = None,
+    campaign: Campaign = None,
     *,
     is_json: Json = False,
 ) -> None:
@@ -31,13 +34,14 @@ def run_recipe(
     Other open jobs go on meanwhile. The last lines are the paths of the files. Called again with the same order it
     goes on with the same job. Ctrl-C finishes what is in the air.
     """
-    order = make_order(recipe, inputs or [], key)
+    order = make_order(recipe, inputs or [], key, campaign)
+    lot = Lot(accept_up_to=accept_up_to, consent=consent)
     from onetake.cli.running import run_to_the_end
     from onetake.telemetry import log_to_stderr
 
     log_to_stderr(is_json=is_json, is_quiet=True)
-    job = run(run_to_the_end(order, lambda line: print_line(line, is_json=is_json)))
-    emit(job) if is_json else say(f"{job['id']}  {coloured(job['status'])}")
+    job = run(run_to_the_end(order, lot, lambda line: print_line(line, is_json=is_json)))
+    emit(job) if is_json else say(f"{job['id']}  {coloured(job['status'])}  {credits_word(job)}".rstrip())
     for output in [] if is_json else job["outputs"]:
         if output["path"] is not None:
             say(output["path"])
@@ -49,7 +53,9 @@ def _judge(job: dict[str, Any]) -> None:
 
     Raises:
         OutcomeUnknownError: something may have been bought, and a person must look.
-        SurroundingsError: it ended otherwise, or was left before its end.
+        JobEndedError: it ended without what was ordered.
+        StorageError: a file is gone from where it was stored.
+        SurroundingsError: it was left before its end.
     """
     gone = [output["path"] for output in job["outputs"] if output["is_gone"]]
     if gone:
@@ -59,7 +65,11 @@ def _judge(job: dict[str, Any]) -> None:
     look = f"see `onetake jobs show {job['id']}`"
     if any(case["state"] == "open" and case["kind"] != "output_rejected" for case in job["cases"]):
         raise OutcomeUnknownError(f"Job {job['id']} is in doubt and needs a person: {look}.")
-    raise SurroundingsError(f"Job {job['id']} is {job['status']} ({job['last_error'] or 'not at its end'}): {look}.")
+    ended = {"failed": "has failed", "cancelled": "was cancelled", "incomplete": "is incomplete"}.get(job["status"])
+    why = f" ({job['last_error']})" if job["last_error"] else ""
+    if ended is not None:
+        raise JobEndedError(f"Job {job['id']} {ended}{why}: {look}; an intended new try is an order under another key.")
+    raise SurroundingsError(f"Job {job['id']} stands and isn't at its end yet ({job['status']}{why}): {look}.")
 
 
 def worker(
@@ -100,6 +110,11 @@ def left_lines(left: dict[str, Any]) -> Iterator[str]:
     people = _list({name.replace("_", " "): count for name, count in left["people"].items() if count})
     if people:
         yield f"Waiting for a person: {people}."
+    if left["budgets"]:
+        steps = "1 step" if left["budgets"] == 1 else f"{left['budgets']} steps"
+        yield f"Waiting for a budget: {steps}; see `onetake budgets list`."
+    for stop in left["stops"]:
+        yield f"Stopped: {stop['kind']} {stop['subject']} ({stop['reason']}); `onetake stops lift` sends again."
 
 
 def _list(counts: dict[str, int]) -> str:

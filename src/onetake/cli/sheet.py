@@ -30,7 +30,7 @@ def lines_of(job: Job) -> Iterator[str]:
     yield f"recipe   {job['recipe']} {job['recipe_version']}  ({job['recipe_hash'][:12]})"
     yield f"state    {job['state']}  ({coloured(job['status'])})"
     yield f"next     {_next(job)}"
-    yield f"credits  {_credits(money)}; {money['open']} of {money['holds']} holds open"
+    yield f"credits  {_credits(money)}"
     yield f"ordered  {when(job['created_at'])}"
     yield f"changed  {when(job['updated_at'])}"
     yield f"ended    {when(job['completed_at'])}"
@@ -57,8 +57,11 @@ def _next(job: Job) -> str:
     """What moves the job on, and who."""
     if any(file["is_gone"] for file in job["outputs"]):
         return "a person: a file is missing where it was stored, see below"
+    open_ = [case["kind"] for case in job["cases"] if case["state"] == "open"]
+    if open_ and set(open_) == {"output_rejected"}:
+        return "a person: look at the refused file, below; it isn't judged again"
     is_over = job["status"] in ("completed", "failed", "cancelled", "incomplete")
-    if is_over and any(case["state"] == "open" for case in job["cases"]):
+    if is_over and open_:
         return "a person: a case is open, though the job has ended; see below"
     return _NEXT.get(job["status"], "see its steps").format(id=job["id"])
 
@@ -66,7 +69,8 @@ def _next(job: Job) -> str:
 def _credits(money: Job) -> str:
     if not money["quoted"]:
         return "none are counted for this job"
-    return f"{money['held']} held, {money['captured']} used, {money['released']} returned"
+    holds = f"{money['open']} of {money['holds']} holds open"
+    return f"{money['held']} held, {money['captured']} used, {money['released']} returned; {holds}"
 
 
 def _input(value: object) -> str:
@@ -77,7 +81,7 @@ def _input(value: object) -> str:
 
 
 def _step(step: Job) -> Iterator[str]:
-    waits = f", waits for {step['waiting_for']}" if step["waiting_for"] else ""
+    waits = f", waits for {step['waiting_for']} {step['waiting_on'] or ''}".rstrip() if step["waiting_for"] else ""
     yield f"step     {step['name']}: {step['state']}{waits}  {step['provider']} {step['operation']}, {step['model']}"
     if step["request_hash"]:
         yield f"           request sha256 {step['request_hash'][:16]}"

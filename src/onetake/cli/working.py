@@ -11,7 +11,7 @@ from onetake.cli.running import stop_on_signals, worker_name
 from onetake.domain.errors import ProviderError
 from onetake.engine.worker import Worker
 from onetake.opening import load_settings
-from onetake.store import alarms, overview, views
+from onetake.store import alarms, overview, stops, views
 from onetake.store.database import Row, Tx
 from onetake.telemetry import log_to_stderr
 
@@ -40,6 +40,8 @@ def _left(tx: Tx) -> dict[str, Any]:
         "alarms": alarms.list_open(tx),
         "put_off": overview.count_put_off(tx),
         "people": overview.count_for_people(tx),
+        "budgets": overview.count_without_budget(tx),
+        "stops": stops.list_open(tx),
     }
 
 

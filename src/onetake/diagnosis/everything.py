@@ -10,12 +10,13 @@ from onetake.config import Settings
 from onetake.diagnosis.files import Progress, look_at_files
 from onetake.diagnosis.finding import Finding
 from onetake.domain.errors import OnetakeError, ProviderError, StorageError
+from onetake.domain.moments import utc
 from onetake.engine import models
 from onetake.engine.parts import Parts
 from onetake.media.decoder import VIDEO_HINT, video_available
 from onetake.opening import database_site
 from onetake.providers.adapter import Adapter
-from onetake.store import alarms, cases, views
+from onetake.store import alarms, cases, stops, views
 from onetake.store.migrate import HEAD
 
 FREE_BYTES_MIN = 1_000_000_000
@@ -52,6 +53,9 @@ async def _all(parts: Parts) -> AsyncIterator[Finding]:
         yield Finding(
             "alarm", is_well=False, says=f"{alarm['kind']} on {alarm['job_id'] or alarm['subject']}: {alarm['detail']}"
         )
+    for stop in await parts.database.read(stops.list_open):
+        says = f"nothing is sent for {stop['kind']} {stop['subject']} since {utc(stop['since'])}: {stop['reason']}"
+        yield Finding("stop", is_well=False, says=says)
     for job in await parts.database.read(cases.list_ended_jobs):
         says = f"{job['id']} has ended, and a case on it is open; see `onetake jobs show {job['id']}`"
         yield Finding("case", is_well=False, says=says)

@@ -9,11 +9,14 @@ import math
 import re
 import urllib.parse
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
-from onetake.domain.contract import Contract, Operation, status_key
+from onetake.domain.amounts import amount_of, rounded_up
+from onetake.domain.contract import Charged, Contract, Operation, status_key
 from onetake.domain.pacing import retry_after_s
 from onetake.domain.quoting import plain
 from onetake.domain.states import ErrorCategory
+from onetake.domain.tables import WHOLE_MAX
 from onetake.domain.wire import Answer, SendFault, WireResult
 
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -64,6 +67,8 @@ class Refused:
     Attributes:
         is_later: the same request may be sent again, not before `retry_after_s`.
         is_moderation: the content was refused; never repeated by a rule.
+        is_account: our account can't buy anything; nothing more is sent before a person says so.
+        charged: whether it is billed all the same: yes, no or unknown.
     """
 
     category: ErrorCategory
@@ -71,6 +76,8 @@ class Refused:
     message: str
     is_later: bool = False
     is_moderation: bool = False
+    is_account: bool = False
+    charged: Charged = "no"
     retry_after_s: float | None = None
 
 
@@ -86,24 +93,35 @@ class Working:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a task cost at the provider, in millionths of the currency."""
+
+    micros: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """Done, with the addresses of its outputs.
 
     Attributes:
         addresses: each at its place in the provider's list; an empty one where that place names no file.
+        cost: what the provider says that it cost; None if it doesn't say.
     """
 
     addresses: tuple[str, ...]
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Died:
-    """The provider's final word: failed."""
+    """The provider's final word: failed; `cost` as in `Finished`."""
 
     code: str
     message: str
     is_moderation: bool
-    charged: str
+    charged: Charged
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,13 +219,17 @@ def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> 
         return None  # it refuses and names a task: nobody can tell which of the two is so
     code, message = _code(body, rules.code_path), _word(body, rules.message_path)
     is_later = answer.status in rules.later
-    is_auth = answer.status in rules.auth
+    is_account = answer.status in rules.account or code in rules.account_codes
+    is_auth = answer.status in rules.auth or is_account
+    is_moderation = code in rules.moderation_codes
     return Refused(
         category=ErrorCategory.AUTH if is_auth else ErrorCategory.PROVIDER if is_later else ErrorCategory.INPUT,
         code=code or f"http_{answer.status}",
         message=message,
-        is_later=is_later,
-        is_moderation=code in rules.moderation_codes,
+        is_later=is_later and not is_account,
+        is_moderation=is_moderation,
+        is_account=is_account,
+        charged=rules.charged_when_filtered if is_moderation else "no",
         retry_after_s=retry_after_s(answer.headers.get("retry-after"), now_s=now_s) if is_later else None,
     )
 
@@ -260,19 +282,36 @@ def _task(contract: Contract, operation: Operation, body: object) -> Reading:
     addresses = _addresses(operation, body) if meaning == "finished" else ()
     is_refused = code in refusals.moderation_codes
     if any(addresses):
-        return Finished(addresses=addresses)
+        return Finished(addresses=addresses, cost=_cost(contract, body))
     if meaning == "failed" or is_refused or (_is_own_error(contract, body) and meaning not in ("queued", "working")):
         return Died(
             code=code or "failed",
             message=_word(body, rules.message_path) or _word(body, refusals.message_path),
             is_moderation=is_refused,
-            charged=rules.charged_on_failure,
+            charged=rules.charged_when_filtered if is_refused else rules.charged_on_failure,
+            cost=_cost(contract, body),
         )
     if meaning is None:
         return Unlisted(word=word)
     if meaning == "finished":
         return NoAddresses()
     return Working(word=word, is_queued=meaning == "queued")
+
+
+def _cost(contract: Contract, body: object) -> Cost | None:
+    """What an answer says that the task cost, rounded up; None where it says nothing usable.
+
+    A float is taken as it is written: `json` gives the shortest spelling that means it.
+    """
+    poll = contract.poll
+    value = next(iter(pick(body, poll.cost_path)), None)
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    amount = amount_of(str(value))
+    if amount is None or amount < 0:
+        return None
+    micros = rounded_up(Fraction(amount) * poll.cost_unit_micros)
+    return Cost(micros=micros, currency=poll.cost_currency) if micros <= WHOLE_MAX else None
 
 
 def _addresses(operation: Operation, body: object) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ Paths into answers are dotted: `output.image_urls[]` is every item of that list,
 import datetime
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from onetake.domain.canonical import digest
@@ -18,6 +18,7 @@ from onetake.domain.errors import RecipeError
 from onetake.domain.tables import Table, parse_toml, root_table
 
 StatusWord = Literal["queued", "working", "finished", "failed"]
+Charged = Literal["yes", "no", "unknown"]
 
 _STATUS_WORDS = ("queued", "working", "finished", "failed")
 _PATH = r"\w+(\[\])?(\.\w+(\[\])?)*"
@@ -46,8 +47,11 @@ class Refusals:
         later: refusals that may be repeated later, with Retry-After (429).
         shape_path: what every answer in the provider's own shape has.
         code_path, message_path: where its reason stands.
-        auth: statuses that speak of our account (key, rights, credit), not of the order, which then waits.
+        auth: statuses that speak of our key or rights, not of the order, which then waits.
+        account, account_codes: statuses, and codes under any listed status, that say that our account can't buy at all:
+            the order is refused for good, and no other is sent before a person says so.
         moderation_codes: codes that mean that the content was refused.
+        charged_when_filtered: whether a request that was refused for its content is billed all the same.
     """
 
     statuses: frozenset[int]
@@ -56,7 +60,10 @@ class Refusals:
     code_path: str
     message_path: str
     auth: frozenset[int]
+    account: frozenset[int]
+    account_codes: frozenset[str]
     moderation_codes: frozenset[str]
+    charged_when_filtered: Charged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +81,9 @@ class Poll:
         created_path: where the answer tells when the task was made; empty if it doesn't.
         echoes: fields of the request that the answer repeats unchanged, and where each stands.
         charged_on_failure: whether a failed task is billed.
+        charged_when_filtered: whether one is that failed because its content was refused.
+        cost_path: where a finished or failed task tells what it cost; empty if it doesn't.
+        cost_unit_micros, cost_currency: what one of its units is worth, in millionths of a currency.
     """
 
     path: str
@@ -86,7 +96,11 @@ class Poll:
     model_path: str
     created_path: str
     echoes: Mapping[str, str]
-    charged_on_failure: Literal["yes", "no", "unknown"]
+    charged_on_failure: Charged
+    charged_when_filtered: Charged
+    cost_path: str
+    cost_unit_micros: int
+    cost_currency: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +112,7 @@ class Operation:
         address_paths: where a finished task keeps the addresses of its outputs, in order.
         required: fields that every request has.
         known: other fields that the evidence names; models differ in which of them they take.
+        items_max: how many items each list in a request may have at most, by the field's name.
     """
 
     name: str
@@ -105,6 +120,7 @@ class Operation:
     address_paths: tuple[str, ...]
     required: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    items_max: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,11 +214,16 @@ def _operations(tables: Table) -> dict[str, Operation]:
             address_paths=_paths(table, "address_paths"),
             required=table.names("required", ()),
             known=table.names("known", ()),
+            items_max=_counts(table.table("items_max")),
         )
         table.end()
     if not operations:
         raise tables.refuse("must have at least one entry")
     return operations
+
+
+def _counts(table: Table) -> dict[str, int]:
+    return {name: table.whole(name, at_least=1) for name in table}
 
 
 def _refusals(table: Table) -> Refusals:
@@ -213,7 +234,10 @@ def _refusals(table: Table) -> Refusals:
         code_path=_path(table, "code_path"),
         message_path=_path(table, "message_path"),
         auth=_statuses(table, "auth"),
+        account=_statuses(table, "account"),
+        account_codes=frozenset(table.names("account_codes", ())),
         moderation_codes=frozenset(table.names("moderation_codes", ())),
+        charged_when_filtered=_charged(table, "charged_when_filtered", "no"),
     )
     if both := refusals.statuses & refusals.later:
         raise table.refuse(f"lists {min(both)}, and so does statuses: it is one or the other", "later")
@@ -233,13 +257,22 @@ def _poll(table: Table) -> Poll:
         model_path=_path(table, "model_path", ""),
         created_path=_path(table, "created_path", ""),
         echoes=_echoes(table.table("echoes")),
-        charged_on_failure=cast(
-            "Literal['yes', 'no', 'unknown']",
-            table.one_of("charged_on_failure", ("yes", "no", "unknown"), "unknown"),
+        charged_on_failure=_charged(table, "charged_on_failure", "unknown"),
+        charged_when_filtered=_charged(
+            table, "charged_when_filtered", _charged(table, "charged_on_failure", "unknown")
         ),
+        cost_path=_path(table, "cost_path", ""),
+        cost_unit_micros=table.whole("cost_unit_micros", 0),
+        cost_currency=table.text("cost_currency", "", pattern=r"[A-Z]{3}", what='three capitals, such as "USD"'),
     )
+    if bool(poll.cost_path) != bool(poll.cost_unit_micros and poll.cost_currency):
+        raise table.refuse("needs cost_unit_micros and cost_currency beside it, and they need it", "cost_path")
     table.end()
     return poll
+
+
+def _charged(table: Table, key: str, default: Charged) -> Charged:
+    return cast("Charged", table.one_of(key, ("yes", "no", "unknown"), default))
 
 
 def _echoes(table: Table) -> dict[str, str]:

@@ -5,7 +5,15 @@
     │   ├── BadValueError     a value is missing, mistyped, too large, unwritable
     │   ├── RecipeError       a recipe or contract file is wrong; file, key, reason
     │   ├── KeyConflictError  this key stands for another request
-    │   └── NotAllowedError   the state of the thing doesn't permit this
+    │   ├── ConsentError      what was agreed to is missing or old
+    │   ├── NotAllowedError   the state of the thing doesn't permit this
+    │   │   ├── AlreadyCapturedError, AlreadyReleasedError, ExceedsHoldError, ForeignHoldError
+    │   │   └── QuoteExpiredError, QuoteUsedError
+    │   ├── RoleError         this person may not do this in this account
+    │   └── LimitError        it costs more than there is, or than was agreed to                exit 11
+    │       ├── NotEnoughCreditsError
+    │       ├── PriceError    dearer than the caller accepted
+    │       └── QuoteMovedError  price, recipe or inputs moved since the quote; names a new one
     ├── NotFoundError         nothing of that name that you may see                 exit 4
     ├── SurroundingsError     database, storage, key or provider fail               exit 1
     │   ├── DatabaseError     unreachable, full, read-only, locked, too new
@@ -13,6 +21,7 @@
     │   ├── StorageError      the blob store is full, read-only or broken
     │   ├── ProviderError     the provider refuses our key or doesn't answer
     │   └── MediaError        a decoder is missing or died
+    ├── JobEndedError         a job that was waited for ended without its outputs    exit 1
     └── OutcomeUnknownError   may have been billed; held until evidence or a person exit 10
 
 Raised for surprises and refusals only: expected outcomes (of a POST, a poll, a download) are values.
@@ -76,6 +85,79 @@ class NotAllowedError(InputError):
     code = "not_allowed"
 
 
+class ConsentError(InputError):
+    """What has to be agreed to wasn't, or in another wording; nothing is held."""
+
+    code = "consent"
+
+
+class RoleError(InputError):
+    """The person's role in the account doesn't permit this."""
+
+    code = "role"
+
+
+class AlreadyCapturedError(NotAllowedError):
+    """The hold was captured before; its credits are spent."""
+
+    code = "already_captured"
+
+
+class AlreadyReleasedError(NotAllowedError):
+    """The hold was released before; its credits are back."""
+
+    code = "already_released"
+
+
+class ExceedsHoldError(NotAllowedError):
+    """More was to be captured than is held."""
+
+    code = "exceeds_hold"
+
+
+class ForeignHoldError(NotAllowedError):
+    """The hold is another account's, or another job's."""
+
+    code = "foreign_hold"
+
+
+class QuoteExpiredError(NotAllowedError):
+    """The quote was made too long ago."""
+
+    code = "quote_expired"
+
+
+class QuoteUsedError(NotAllowedError):
+    """The quote was accepted before, for another job."""
+
+    code = "quote_used"
+
+
+class LimitError(InputError):
+    """It costs more than there is, or more than was agreed to; nothing is held and nothing was sent."""
+
+    code = "limit"
+    exit_code = 11
+
+
+class NotEnoughCreditsError(LimitError):
+    """The account has too few credits available."""
+
+    code = "not_enough_credits"
+
+
+class PriceError(LimitError):
+    """The order may cost more credits than the caller accepted."""
+
+    code = "price"
+
+
+class QuoteMovedError(LimitError):
+    """What the quote was made for moved; `fields` names the differences, the sentence the new quote."""
+
+    code = "quote_moved"
+
+
 class NotFoundError(OnetakeError):
     """Nothing of that name that the caller may see."""
 
@@ -118,6 +200,12 @@ class MediaError(SurroundingsError):
     """A decoder is missing or died; files are kept and can be checked again."""
 
     code = "media"
+
+
+class JobEndedError(OnetakeError):
+    """The job that was waited for ended without what was ordered; ordering it again under its key buys nothing."""
+
+    code = "job_ended"
 
 
 class OutcomeUnknownError(OnetakeError):

@@ -112,6 +112,27 @@ def field_fault(name: str, value: Json, inputs: Mapping[str, Input]) -> str | No
             return "must refer to an input"
 
 
+def length_fault(value: Json, inputs: Mapping[str, Input]) -> str | None:
+    """What is wrong with a length in seconds that a price goes by, or None: a number, or an input that is one."""
+    match read_ref(value):
+        case None:
+            return _seconds(value)
+        case InputRef(name=source) if source in inputs:
+            declared = inputs[source]
+            if isinstance(declared, NumberInput) and declared.min is not None and declared.max is not None:
+                return next(filter(None, map(_seconds_of_input, (declared.min, declared.max))), None)
+            if isinstance(declared, ChoiceInput):
+                return next(filter(None, map(_seconds_of_input, declared.choices)), None)
+            return "must refer to a choice of numbers, or to a number with min and max"
+        case _:
+            return "must refer to an input"
+
+
+def _seconds_of_input(value: Json) -> str | None:
+    fits = _is_number(value) and 0 <= cast("Decimal", value) <= WHOLE_MAX // 1000
+    return None if fits else "must refer to an input all of whose values are numbers of seconds from 0"
+
+
 def _candidates(declared: Input) -> tuple[Json, ...]:
     """The values to try: all choices, or both ends of a range, since what fits both ends fits between."""
     match declared:

@@ -85,10 +85,10 @@ def status_of_step(step: StepView) -> JobStatus | None:
 
 
 def _waiting(reason: WaitReason | None) -> JobStatus | None:
-    """Waiting for another step shows nothing, and for a fresh address, which a worker asks for, needs nobody."""
+    """Waiting for another step shows nothing; a fresh address is asked for, and room in a budget comes, by itself."""
     if reason is WaitReason.NEEDS:
         return None
-    return JobStatus.PREPARING if reason is WaitReason.ADDRESS else JobStatus.NEEDS_REVIEW
+    return JobStatus.PREPARING if reason in (WaitReason.ADDRESS, WaitReason.BUDGET) else JobStatus.NEEDS_REVIEW
 
 
 def state_of(job: JobState, steps: Sequence[StepView]) -> str:

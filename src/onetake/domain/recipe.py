@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 StepKind = Literal["generate", "process"]
 Partial = Literal["failed", "incomplete"]
+Billing = Literal["charged", "bill", "return"]
 HandoffWay = Literal["provider_address", "upload", "own_address", "inline"]
+BILLINGS: tuple[str, ...] = get_args(Billing)
 HANDOFF_WAYS: tuple[str, ...] = get_args(HandoffWay)
 
 
@@ -93,11 +95,30 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What each output costs: credits for the customer, and at most so much for us at the provider."""
+    """What a step costs: credits for the customer, and at most so much for us at the provider.
+
+    Attributes:
+        credits, credits_per_s: per output, and for each of its `seconds`.
+        percent: mark-up, over 100; None is 100.
+        seconds: a number, or a reference to an input that is one.
+        spend_micros_max, spend_micros_per_s: per request, in millionths of `currency`.
+    """
 
     credits: int
     spend_micros_max: int
     currency: str
+    credits_per_s: int | None = None
+    spend_micros_per_s: int | None = None
+    seconds: Json = None
+    percent: int | Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """What a customer agrees to before money is held, and which wording that is."""
+
+    version: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +153,7 @@ class Step:
         request: the body, with references.
         handoffs: one for each earlier output that the request refers to, in its order.
         replacement: None: a failure is never bought again.
-        price: per output; None: the recipe doesn't say.
+        price: None: the recipe doesn't say.
     """
 
     name: str
@@ -149,10 +170,15 @@ class Step:
     price: Price | None
     outputs: tuple[Output, ...]
 
+    @property
+    def buys_max(self) -> int:
+        """How often it may be bought at most, replacements included."""
+        return 1 + (self.replacement.count_max if self.replacement else 0)
+
     def content(self) -> dict[str, object]:
         """The step in the shape of the file."""
         local = ("provider", "model", "repeats") if self.kind == "process" else ()
-        parts = {name: value for name, value in _given(self, "handoffs", "outputs").items() if name not in local}
+        parts = {name: value for name, value in given(self, "handoffs", "outputs").items() if name not in local}
         ways: dict[str, dict[str, str]] = {}
         for each in self.handoffs:
             ways.setdefault(each.step, {})[each.output] = each.way
@@ -166,6 +192,9 @@ class Recipe:
     Attributes:
         key: the inputs that a job's key is derived from when the caller gives none.
         partial: what a job is called when some outputs stand and some never will.
+        billing: what becomes of held credits when a task failed after it was accepted: `bill` captures, `return`
+            releases, `charged` goes by what the provider charged.
+        consent: what a customer must have agreed to; None: nothing.
         canonical: `content()` in its canonical form, as it is kept with a job.
         hash: the digest of `content()`.
     """
@@ -178,6 +207,8 @@ class Recipe:
     partial: Partial
     inputs: tuple[Input, ...]
     steps: tuple[Step, ...]
+    billing: Billing = "charged"
+    consent: Consent | None = None
     canonical: str = field(init=False, repr=False)
     hash: str = field(init=False)
 
@@ -188,9 +219,12 @@ class Recipe:
 
     def content(self) -> dict[str, Json]:
         """All of it as JSON in the shape of the file, defaults filled in, keys in the file's order."""
+        usual = ("billing",) if self.billing == "charged" else ()
+        consent = {} if self.consent is None else {"consent": normal(given(self.consent))}
         return {
-            "recipe": normal(_given(self, "inputs", "steps", "canonical", "hash")),
-            "inputs": {each.name: normal({"type": each.type, **_given(each, "name")}) for each in self.inputs},
+            "recipe": normal(given(self, "inputs", "steps", "consent", "canonical", "hash", *usual)),
+            **consent,
+            "inputs": {each.name: normal({"type": each.type, **given(each, "name")}) for each in self.inputs},
             "steps": [normal(each.content()) for each in self.steps],
         }
 
@@ -206,11 +240,11 @@ class Recipe:
         raise KeyError(name)
 
 
-def _given(thing: "DataclassInstance", *without: str) -> dict[str, object]:
+def given(thing: "DataclassInstance", *without: str) -> dict[str, object]:
     """The fields that say something, by name."""
     values = {each.name: getattr(thing, each.name) for each in fields(thing) if each.name not in without}
     return {
-        name: _given(value) if isinstance(value, Repeats | Replacement | Price) else value
+        name: given(value) if isinstance(value, Repeats | Replacement | Price) else value
         for name, value in values.items()
         if value is not None
     }

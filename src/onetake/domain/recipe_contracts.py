@@ -34,6 +34,11 @@ def _unchecked(index: int, step: Step, contracts: Mapping[str, Contract], file: 
         )
         reason = f'= "{step.operation}" is no operation of {contract.provider}{known}'
         raise bad_file(file, ("steps", index, "operation"), reason)
+    for name, most in operation.items_max.items():
+        given = step.request.get(name)
+        if isinstance(given, list) and len(given) > most:
+            reason = f"has {len(given)} items; {contract.provider} {operation.name} takes at most {most}"
+            raise bad_file(file, ("steps", index, "request", name), reason)
     strangers = _strangers(index, step, operation, file)
     if strangers:
         named = ", ".join(f"`{name}`" for name in strangers)

@@ -1,11 +1,12 @@
 """The steps of a recipe file, and whether they fit together: needs, references and handoffs."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from graphlib import CycleError, TopologicalSorter
 from typing import assert_never, cast
 
 from onetake.domain.jsonvalue import Json
-from onetake.domain.output_fields import FIELDS_BY_KIND, field_fault, with_defaults
+from onetake.domain.output_fields import FIELDS_BY_KIND, field_fault, length_fault, with_defaults
 from onetake.domain.recipe import (
     HANDOFF_WAYS,
     Handoff,
@@ -28,6 +29,9 @@ COUNT_MAX = 2**31 - 1
 
 OUTPUTS_MAX = 100
 """Most outputs of a recipe: ten times what any provider makes of one request; each is a row with a hold of its own."""
+
+PERCENT_MAX = 1_000_000
+"""Largest mark-up: ten thousand times the price; beyond that it is a slip."""
 
 _NEVER_REPLACED = {"input", "moderation"}  # the same request would be refused again, or was refused for what it is
 _DEADLINE_S = 900  # most models take 2 to 6 minutes; by a quarter of an hour somebody should look
@@ -71,7 +75,7 @@ def _step(table: Table, inputs: Mapping[str, Input]) -> Step:
         handoffs=_handoffs(table.table("handoff"), request),
         repeats=_repeats(table.table("repeats")) if is_paid else Repeats(),
         replacement=_replacement(table.table("replacement")) if is_paid and table.has("replacement") else None,
-        price=_price(table.table("price")) if is_paid and table.has("price") else None,
+        price=_price(table.table("price"), inputs) if is_paid and table.has("price") else None,
         outputs=_outputs(table, inputs),
     )
     table.end()
@@ -113,14 +117,37 @@ def _replacement(table: Table) -> Replacement:
     return replacement
 
 
-def _price(table: Table) -> Price:
+def _price(table: Table, inputs: Mapping[str, Input]) -> Price:
     price = Price(
         credits=table.whole("credits", 0),
         spend_micros_max=table.whole("spend_micros_max"),
         currency=table.text("currency", pattern=r"[A-Z]{3}", what='three capitals, such as "USD"'),
+        credits_per_s=table.whole("credits_per_s") if table.has("credits_per_s") else None,
+        spend_micros_per_s=table.whole("spend_micros_per_s") if table.has("spend_micros_per_s") else None,
+        seconds=_seconds(table, inputs) if table.has("seconds") else None,
+        percent=_percent(table) if table.has("percent") else None,
     )
+    is_timed = price.credits_per_s is not None or price.spend_micros_per_s is not None
+    if is_timed and price.seconds is None:
+        raise table.refuse("must be given with a price per second: a number, or a reference to an input", "seconds")
+    if price.seconds is not None and not is_timed:
+        raise table.refuse("says nothing without credits_per_s or spend_micros_per_s", "seconds")
     table.end()
     return price
+
+
+def _seconds(table: Table, inputs: Mapping[str, Input]) -> Json:
+    value = table.value("seconds")
+    if fault := length_fault(value, inputs):
+        raise table.refuse(fault, "seconds")
+    return value
+
+
+def _percent(table: Table) -> int | Decimal:
+    value = table.value("percent")
+    if not isinstance(value, int | Decimal) or isinstance(value, bool) or not 0 < value <= PERCENT_MAX:
+        raise table.refuse(f"must be a number above 0, at most {PERCENT_MAX}", "percent")
+    return value
 
 
 def _outputs(step: Table, inputs: Mapping[str, Input]) -> tuple[Output, ...]:
@@ -195,13 +222,8 @@ def _check_amounts(root: Table, steps: Mapping[str, Step]) -> None:
     """Refuse what no job could hold: too many outputs, or a price that is beyond exact whole numbers in all."""
     if (count := sum(len(step.outputs) for step in steps.values())) > OUTPUTS_MAX:
         raise root.refuse(f"have {count} outputs in all; at most {OUTPUTS_MAX} may be expected of a job", "steps")
-    for name in ("credits", "spend_micros_max"):
-        if sum(_worst(step, name) for step in steps.values()) > WHOLE_MAX:
-            raise root.refuse(
-                f"cost more than {WHOLE_MAX} in all, by `price.{name}`, outputs and replacements", "steps"
-            )
-
-
-def _worst(step: Step, name: str) -> int:
-    buys_max = 1 + (step.replacement.count_max if step.replacement else 0)
-    return getattr(step.price, name) * len(step.outputs) * buys_max if step.price else 0
+    priced = [step for step in steps.values() if step.price]
+    if sum(step.price.credits * len(step.outputs) for step in priced if step.price) > WHOLE_MAX:
+        raise root.refuse(f"cost more than {WHOLE_MAX} in all, by `price.credits` and outputs", "steps")
+    if sum(step.price.spend_micros_max * step.buys_max for step in priced if step.price) > WHOLE_MAX:
+        raise root.refuse(f"cost more than {WHOLE_MAX} in all, by `price.spend_micros_max` and replacements", "steps")

@@ -11,7 +11,18 @@ from typing import Literal, cast
 from onetake.domain.canonical import encode
 from onetake.domain.inputs import fault_of
 from onetake.domain.jsonvalue import Json
-from onetake.domain.recipe import BooleanInput, ChoiceInput, Input, NumberInput, Partial, Recipe, TextInput
+from onetake.domain.recipe import (
+    BILLINGS,
+    Billing,
+    BooleanInput,
+    ChoiceInput,
+    Consent,
+    Input,
+    NumberInput,
+    Partial,
+    Recipe,
+    TextInput,
+)
 from onetake.domain.recipe_steps import COUNT_MAX, read_steps
 from onetake.domain.tables import Table, hint, parse_toml, root_table
 
@@ -46,6 +57,7 @@ def recipe_from_content(content: Mapping[str, object], source: str) -> Recipe:
     """
     root = root_table(content, source)
     head, declared = root.table("recipe"), root.table("inputs")
+    consent = _consent(root)
     root.end("steps")
     inputs = _inputs(declared)
     recipe = Recipe(
@@ -55,11 +67,25 @@ def recipe_from_content(content: Mapping[str, object], source: str) -> Recipe:
         summary=head.text("summary", "", pattern=r"(?s).*"),
         key=_key(head, inputs),
         partial=cast("Partial", head.one_of("partial", ("failed", "incomplete"), "failed")),
+        billing=cast("Billing", head.one_of("billing", BILLINGS, "charged")),
+        consent=consent,
         inputs=tuple(inputs.values()),
         steps=read_steps(root, inputs),
     )
     head.end()
     return recipe
+
+
+def _consent(root: Table) -> Consent | None:
+    if not root.has("consent"):
+        return None
+    table = root.table("consent")
+    consent = Consent(
+        version=table.text("version", pattern=_LINE, what="one line of at most 200 characters"),
+        text=table.text("text", pattern=r"(?s).{1,20000}", what="a text of at most 20000 characters"),
+    )
+    table.end()
+    return consent
 
 
 def _key(head: Table, inputs: Mapping[str, Input]) -> tuple[str, ...]:

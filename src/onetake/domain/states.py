@@ -85,6 +85,50 @@ class HoldState(enum.StrEnum):
     RELEASED = "released"
 
 
+class EntryKind(enum.StrEnum):
+    """Why credits moved from one bucket of an account to another."""
+
+    GRANT = "grant"
+    HOLD = "hold"
+    CAPTURE = "capture"
+    RELEASE = "release"
+    CORRECTION = "correction"
+
+
+class Bucket(enum.StrEnum):
+    """Where an account's credits are. Granted is where they come from: what was ever given."""
+
+    GRANTED = "granted"
+    AVAILABLE = "available"
+    HELD = "held"
+    CAPTURED = "captured"
+
+
+class Role(enum.StrEnum):
+    """What a person is in an account."""
+
+    OWNER = "owner"
+    OPERATOR = "operator"
+    REVIEWER = "reviewer"
+    PUBLISHER = "publisher"
+    ADMIN = "admin"
+
+
+class Period(enum.StrEnum):
+    """What a budget line counts: one day of the account's zone, or all there ever was."""
+
+    DAY = "day"
+    TOTAL = "total"
+
+
+class StopKind(enum.StrEnum):
+    """What a stop keeps from being sent."""
+
+    PROVIDER = "provider"
+    RECIPE = "recipe"
+    ACCOUNT = "account"
+
+
 class CaseState(enum.StrEnum):
     """A doubt that needs resolving. Settled: evidence arrived by itself, nobody had to decide."""
 

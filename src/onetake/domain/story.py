@@ -19,7 +19,12 @@ def sentence(line: Line) -> str:
 
 
 def _created(_: Line, data: Line) -> str:
-    return f"Ordered by recipe {data['recipe']}: {_expected(data['expected'])}."
+    held = f"; {_credits(data['held'])} held" if data["held"] else ""
+    return f"Ordered by recipe {data['recipe']}: {_expected(data['expected'])}{held}."
+
+
+def _credits(count: int) -> str:
+    return "1 credit is" if count == 1 else f"{count:,} credits are"
 
 
 def _expected(count: int) -> str:
@@ -64,7 +69,10 @@ def _again(data: Line) -> str:
 
 def _refused(line: Line, data: Line) -> str:
     refused = f"{_step(line)}: the provider refused attempt {line['attempt_no']} ({data['code']}) and took nothing"
-    return f"{refused}; {_again(data)}." if "again" in data else f"{refused}."
+    if "again" in data:
+        return f"{refused}; {_again(data)}."
+    bills = {"no": "", "yes": " It bills for it all the same.", "unknown": " Whether it bills is unknown."}
+    return f"{refused}.{bills[data.get('charged', 'no')]}"
 
 
 def _finished(line: Line, data: Line) -> str:
@@ -85,8 +93,34 @@ def _delivered(line: Line, data: Line) -> str:
 
 
 def _step_failed(line: Line, data: Line) -> str:
-    money = "what was held for it is released" if data["charged"] == "no" else "what was held for it stays held"
+    money = {
+        "captured": "what was held for it is spent",
+        "released": "what was held for it is released",
+    }.get(data.get("holds", "released" if data["charged"] == "no" else ""), "what was held for it stays held")
     return f"{_step(line)} has failed ({data['code']}); {money}."
+
+
+def _admitted(line: Line, _: Line) -> str:
+    return f"{_step(line)}: the budget has room for it now; it is ready again."
+
+
+def _corrected(line: Line, data: Line) -> str:
+    return (
+        f"{_step(line)}: {data['output']} came after its credits were given back, so {_credits(data['moved'])} spent"
+        " after all; the ledger has a correction for it."
+    )
+
+
+def _not_corrected(line: Line, data: Line) -> str:
+    return (
+        f"{_step(line)}: {data['output']} came after its {data['credits']:,} credits were given back, and the account"
+        " hasn't got them any more: the file is kept, nothing is charged for it."
+    )
+
+
+def _paid(line: Line, data: Line) -> str:
+    told = {"captured": "spent", "released": "given back"}[data["holds"]]
+    return f"{_step(line)}: {line['actor']} found what the provider charged; {_credits(data['credits'])} {told}."
 
 
 def _case_opened(line: Line, data: Line) -> str:
@@ -158,6 +192,10 @@ _TELLERS: dict[str, Callable[[Line, Line], str]] = {
     "step.parked": _parked,
     "step.renewed": lambda line, _: f"{_step(line)} has a fresh address of what it needs and is ready again.",
     "step.replaced": _replaced,
+    "step.admitted": _admitted,
+    "step.paid": _paid,
+    "ledger.corrected": _corrected,
+    "ledger.not_corrected": _not_corrected,
     "case.opened": _case_opened,
     "case.closed": _case_closed,
     "alarm.raised": _alarm,

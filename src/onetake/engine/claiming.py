@@ -15,6 +15,7 @@ from onetake.engine.gates import ProviderGates
 from onetake.engine.limits import LimitGate
 from onetake.engine.parts import Parts
 from onetake.engine.routes import RouteGate
+from onetake.engine.stopping import Stopped
 from onetake.engine.submitter import Claim, Market
 from onetake.engine.waiting import Bell
 from onetake.store import leases
@@ -140,8 +141,14 @@ class Claimer:
 def _list_ready(tx: Tx, parts: Parts, *, limit: int, closed: frozenset[str]) -> list[Step]:
     """The steps that may be claimed now, oldest first, without those of closed providers, routes and accounts."""
     limits = LimitGate(tx, parts.adapters, per_account=parts.settings.account.in_flight_max)
+    stopped = Stopped.find(tx)
     return leases.list_ready(
-        tx, limit=limit, closed=closed | limits.closed, paused=RouteGate(tx).closed, full=limits.full
+        tx,
+        limit=limit,
+        closed=closed | limits.closed | stopped.providers,
+        paused=RouteGate(tx).closed,
+        full=limits.full | stopped.accounts,
+        stopped=stopped.recipes,
     )
 
 

@@ -11,6 +11,7 @@ from onetake.domain.jsonvalue import Json, shown
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.states import JobState
 from onetake.engine.finding import find_job
+from onetake.engine.members import Who, who_of
 from onetake.engine.parts import Parts
 from onetake.engine.turn import Turn
 from onetake.media.decoder import Decoder, Undecodable
@@ -32,7 +33,7 @@ async def freeze(parts: Parts, job_name: str, *, approved_by: str) -> Fixture:
         MediaError: the still can't be decoded here.
     """
     name = approver(approved_by)
-    job, source, inputs, files = await parts.database.read(_facts, job_name)
+    job, source, inputs, files = await parts.database.read(_facts, who_of(parts.settings), job_name)
     recipe = parse_recipe(source, "the stored recipe")
     part, clip = chain_of(recipe).still, ordered_clip(recipe, inputs)
     file = next(each for each in files if (each["step"], each["output"]) == (part.step, part.output))
@@ -83,8 +84,8 @@ async def check_first_frame(fixture: Fixture, still: Path) -> None:
         )
 
 
-def _facts(tx: Tx, job_name: str) -> tuple[Row, str, dict[str, Json], list[Row]]:
-    job = find_job(tx, job_name)
+def _facts(tx: Tx, who: Who, job_name: str) -> tuple[Row, str, dict[str, Json], list[Row]]:
+    job = find_job(tx, job_name, who)
     if job["state"] != JobState.COMPLETE:
         raise NotAllowedError(f"Job {job['id']} is {job['state']}: only a complete job can be frozen.")
     source = recipes.get_source(tx, job["recipe_hash"])

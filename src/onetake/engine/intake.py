@@ -1,103 +1,125 @@
 """Taking a job: checked, keyed, quoted, held and written in one transaction, or refused with nothing written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from onetake.clock import new_id
 from onetake.domain.canonical import encode
 from onetake.domain.differences import differences
-from onetake.domain.errors import BadValueError, KeyConflictError
-from onetake.domain.inputs import derive_key, resolve_inputs, validate_key
-from onetake.domain.jsonvalue import Json
+from onetake.domain.errors import KeyConflictError, PriceError
 from onetake.domain.output_fields import ExpectedOutput, expected_outputs
-from onetake.domain.recipe import Recipe, Step
-from onetake.domain.request import job_request_hash
+from onetake.domain.pricing import NO_CREDITS, QuoteLine, quote_lines, worst_of
+from onetake.domain.recipe import Step
+from onetake.domain.roles import Act
+from onetake.engine.members import EMBEDDED, Member
+from onetake.engine.orders import OPEN, Order, Requoted, Taken, Terms
+from onetake.engine.quoting import check_consent, check_quote, quoted_as, record_recipe
 from onetake.engine.settling import open_gates
 from onetake.engine.turn import Turn
-from onetake.store import accounts, artifacts, jobs, ledger, recipes, steps
+from onetake.store import accounts, allowances, artifacts, jobs, ledger, quotes, steps
 from onetake.store.database import Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """A request that has been checked and can be written.
+class Purchase:
+    """What was agreed on: the quote, its lines by what they are for, and the outputs that they pay for."""
 
-    Attributes:
-        source: the recipe's TOML, kept with the job.
-        inputs: declared defaults included.
-        key: stands for this request in its account, for ever.
-    """
-
-    recipe: Recipe
-    source: str
-    inputs: dict[str, Json]
-    key: str
-    request_hash: str
+    quote_id: str
+    outputs: tuple[ExpectedOutput, ...]
+    lines: Sequence[QuoteLine]
+    line_ids: Mapping[quotes.Place, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """The job that stands for an order; `is_new` is False when it stood before."""
-
-    job_id: str
-    key: str
-    is_new: bool
-
-
-def prepare(recipe: Recipe, source: str, *, inputs: Mapping[str, object], key: object = None) -> Order:
-    """The order that these inputs make.
-
-    Args:
-        recipe: what is ordered.
-        source: the recipe's TOML.
-        inputs: as the caller gave them.
-        key: the caller's own key; None derives it from the recipe's key fields.
-
-    Raises:
-        BadValueError: an input or the key can't be taken, or the recipe has a step that this version can't run.
-    """
-    for step in recipe.steps:
-        if step.kind != "generate":
-            raise BadValueError(f"Recipe {recipe.name} has the local step {step.name!r}, which this version can't run.")
-        for handoff in step.handoffs:
-            if handoff.way != "provider_address":
-                raise BadValueError(
-                    f"Recipe {recipe.name} hands {handoff.output!r} over by {handoff.way}, which this version can't do:"
-                    " use provider_address."
-                )
-    resolved = resolve_inputs(recipe, inputs)
-    return Order(
-        recipe=recipe,
-        source=source,
-        inputs=resolved,
-        key=derive_key(recipe, resolved) if key is None else validate_key(key),
-        request_hash=job_request_hash(recipe, resolved),
-    )
-
-
-def accept(turn: Turn, order: Order) -> Taken:
+def accept(turn: Turn, order: Order, terms: Terms = OPEN) -> Taken:
     """The job for the order: a new one, or the one that stands under its key for the same request.
 
+    A new one stands with its holds and a quote that is accepted as it is made, in one transaction, or nothing does.
+
     Raises:
+        NotFoundError: there is no such account.
+        RoleError: the person may not order there.
         KeyConflictError: the key stands for another request; names the fields that differ.
         RecipeError: the recipe's name and version stand for other content.
+        ConsentError: what has to be agreed to wasn't.
+        PriceError: it may cost more than was agreed to.
+        NotEnoughCreditsError: it may cost more than the account has available.
     """
-    account_id = accounts.ensure_embedded(turn.tx)
-    standing = jobs.find_by_key(turn.tx, account_id, order.key)
+    member = turn.member(Act.ORDER)
+    standing = _find_standing(turn.tx, member, order)
     if standing is not None:
-        if standing["request_hash"] != order.request_hash:
-            raise _conflict(turn.tx, standing, order)
-        return Taken(job_id=standing["id"], key=order.key, is_new=False)
-    recipe = order.recipe
-    recipes.record(
-        turn.tx,
-        name=recipe.name,
-        version=recipe.version,
-        digest=recipe.hash,
-        content=recipe.canonical,
-        source=order.source,
-    )
-    return Taken(job_id=_insert(turn, order, account_id), key=order.key, is_new=True)
+        return standing
+    if member is EMBEDDED:
+        accounts.ensure_embedded(turn.tx)
+    record_recipe(turn.tx, order)
+    check_consent(order.recipe, terms.consent)
+    outputs, lines = _price(member, order)
+    _check_accepted(sum(line.credits_max for line in lines), member, terms)
+    quote_id = new_id("qte", turn.clock)
+    quoted = quoted_as(order, member, consent_version=terms.consent or "")
+    quotes.insert(turn.tx, quote_id, quoted, is_accepted=True)
+    line_ids = quotes.insert_lines(turn.tx, turn.clock, quote_id, lines)
+    return _buy(turn, order, member, Purchase(quote_id=quote_id, outputs=outputs, lines=lines, line_ids=line_ids))
+
+
+def accept_quote(turn: Turn, order: Order, quote_id: str, *, consent: str | None = None) -> Taken | Requoted:
+    """The job for the order, on the terms of a quote; `Requoted` where what it was made for has moved since.
+
+    Then nothing is held, and somebody has to look at the new quote. A quote is accepted once.
+
+    Raises:
+        NotFoundError: there is no such account, or no such quote of it.
+        QuoteExpiredError, QuoteUsedError: the quote can't be accepted any more.
+        Otherwise as `accept`.
+    """
+    member = turn.member(Act.ORDER)
+    standing = _find_standing(turn.tx, member, order)
+    if standing is not None:
+        return standing
+    record_recipe(turn.tx, order)
+    outputs, lines = _price(member, order)
+    moved = check_quote(turn, member, order, lines, quote_id)
+    if moved is not None:
+        return moved
+    check_consent(order.recipe, consent)
+    quotes.accept(turn.tx, quote_id, consent_version=consent or "")
+    line_ids = quotes.lines_by_place(quotes.list_lines(turn.tx, quote_id))
+    return _buy(turn, order, member, Purchase(quote_id=quote_id, outputs=outputs, lines=lines, line_ids=line_ids))
+
+
+def _find_standing(tx: Tx, member: Member, order: Order) -> Taken | None:
+    standing = jobs.find_by_key(tx, member.account_id, order.key)
+    if standing is None:
+        return None
+    if (standing["request_hash"], standing["campaign"]) != (order.request_hash, order.campaign):
+        raise _conflict(tx, standing, order)
+    return Taken(job_id=standing["id"], key=order.key, is_new=False, held=0)
+
+
+def _price(member: Member, order: Order) -> tuple[tuple[ExpectedOutput, ...], list[QuoteLine]]:
+    outputs = expected_outputs(order.recipe, order.inputs)
+    return outputs, quote_lines(order.recipe, order.inputs, outputs, plan=member.plan)
+
+
+def _buy(turn: Turn, order: Order, member: Member, purchase: Purchase) -> Taken:
+    cost = sum(line.credits_max for line in purchase.lines)
+    if cost:
+        ledger.take(turn.tx, member.account_id, cost)
+    return Taken(job_id=_insert(turn, order, member, purchase), key=order.key, is_new=True, held=cost)
+
+
+def _check_accepted(cost: int, member: Member, terms: Terms) -> None:
+    if member.plan == NO_CREDITS:
+        return
+    if terms.accept_up_to is None:
+        raise PriceError(
+            f"This costs up to {cost} credits: accept that with --accept-up-to {cost}, or make a quote first with"
+            " `onetake quote`; nothing was ordered, nothing is held."
+        )
+    if cost > terms.accept_up_to:
+        raise PriceError(
+            f"This costs up to {cost} credits, and up to {terms.accept_up_to} were accepted:"
+            " nothing was ordered, nothing is held."
+        )
 
 
 def _conflict(tx: Tx, standing: Mapping[str, object], order: Order) -> KeyConflictError:
@@ -106,6 +128,8 @@ def _conflict(tx: Tx, standing: Mapping[str, object], order: Order) -> KeyConfli
     before = f"{standing['recipe_name']} {standing['recipe_version']}"
     if standing["recipe_hash"] != order.recipe.hash:
         fields["/recipe"] = f"is {order.recipe.name} {order.recipe.version}, was {before}"
+    if standing["campaign"] != order.campaign:
+        fields["/campaign"] = f"is {order.campaign or 'none'}, was {standing['campaign'] or 'none'}"
     changed = ", ".join(fields)
     return KeyConflictError(
         f"The key {order.key[:80]!r} stands for another request (job {standing['id']}); it differs in {changed}:"
@@ -114,34 +138,38 @@ def _conflict(tx: Tx, standing: Mapping[str, object], order: Order) -> KeyConfli
     )
 
 
-def _insert(turn: Turn, order: Order, account_id: str) -> str:
+def _insert(turn: Turn, order: Order, member: Member, purchase: Purchase) -> str:
     recipe, tx = order.recipe, turn.tx
-    job_id, quote_id = new_id("job", turn.clock), new_id("qte", turn.clock)
-    wanted = expected_outputs(recipe, order.inputs)
-    ledger.insert_quote(tx, quote_id, account_id=account_id, recipe_hash=recipe.hash, request_hash=order.request_hash)
+    job_id = new_id("job", turn.clock)
     jobs.insert(
         tx,
         job_id=job_id,
-        account_id=account_id,
+        account_id=member.account_id,
         key=order.key,
-        quote_id=quote_id,
+        quote_id=purchase.quote_id,
+        campaign=order.campaign,
         recipe=(recipe.name, recipe.version, recipe.hash),
         request_hash=order.request_hash,
-        expected=len(wanted),
+        expected=len(purchase.outputs),
         inputs_json=encode(order.inputs).decode(),
     )
-    told = {"recipe": f"{recipe.name} {recipe.version}", "expected": len(wanted), "held": 0}
+    told = {
+        "recipe": f"{recipe.name} {recipe.version}",
+        "expected": len(purchase.outputs),
+        "held": sum(line.credits_max for line in purchase.lines),
+    }
     turn.tell("job.created", job_id, data=told)
     for position, step in enumerate(recipe.steps):
-        outputs = [output for output in wanted if output.step == step.name]
-        _insert_step(turn, step, position, outputs, owner=ledger.Owner(account_id, quote_id, job_id))
+        _insert_step(turn, step, position, order, owner=(job_id, member.account_id), purchase=purchase)
     open_gates(turn, recipe, job_id)
     return job_id
 
 
-def _insert_step(turn: Turn, step: Step, position: int, outputs: list[ExpectedOutput], *, owner: ledger.Owner) -> None:
+def _insert_step(
+    turn: Turn, step: Step, position: int, order: Order, *, owner: tuple[str, str], purchase: Purchase
+) -> None:
     """The step, its expected outputs with a hold for each, and what it may cost at the provider at worst."""
-    tx, clock, job_id = turn.tx, turn.clock, owner.job_id
+    tx, clock, (job_id, account_id) = turn.tx, turn.clock, owner
     step_id = new_id("stp", clock)
     steps.insert(
         tx,
@@ -154,18 +182,18 @@ def _insert_step(turn: Turn, step: Step, position: int, outputs: list[ExpectedOu
         model=step.model,
         deadline_s=step.deadline_s,
     )
-    spend_micros = step.price.spend_micros_max if step.price else 0
-    currency = step.price.currency if step.price else ""
-    for output in outputs:
-        line = ledger.Line(
-            step_name=step.name,
-            output_name=output.name,
-            ordinal=output.ordinal,
-            credits_max=0,  # plan `none`: the same path with a hold of nothing
-            spend_micros_max=spend_micros,
-            currency=currency,
+    for output, line in zip(purchase.outputs, purchase.lines, strict=True):
+        if output.step != step.name:
+            continue
+        hold_id = ledger.hold(
+            tx,
+            clock,
+            job_id=job_id,
+            account_id=account_id,
+            line_id=purchase.line_ids[output.step, output.name, output.ordinal],
+            amount=line.credits_max,
+            actor=turn.actor,
         )
-        hold_id = ledger.hold(tx, clock, line, owner)
         artifacts.insert_expected(
             tx,
             clock,
@@ -176,14 +204,5 @@ def _insert_step(turn: Turn, step: Step, position: int, outputs: list[ExpectedOu
             ordinal=output.ordinal,
             spec=output.spec,
         )
-    buys_max = 1 + (step.replacement.count_max if step.replacement else 0)
-    ledger.reserve(
-        tx,
-        clock,
-        job_id=job_id,
-        step_id=step_id,
-        provider=step.provider,
-        currency=currency,
-        amount_micros=spend_micros * len(outputs) * buys_max,
-        requests=buys_max,
-    )
+    worst = worst_of(step, order.inputs)
+    allowances.insert(tx, clock, worst, job_id=job_id, step_id=step_id, provider=step.provider)

@@ -15,6 +15,7 @@ from onetake.domain.states import AlarmKind, AttemptState, CaseKind, ErrorCatego
 from onetake.domain.wire import SendReceipt, WireResult
 from onetake.engine.routes import record_answer
 from onetake.engine.settling import Fault, cancel_step, close_cases, fail_step, open_case
+from onetake.engine.stopping import stop_provider
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
 from onetake.store import alarms, attempts, jobs, leases, steps
@@ -160,7 +161,7 @@ def _never_left(turn: Turn, attempt: Attempt, outcome: NotSent) -> None:
 
 def _refused(turn: Turn, attempt: Attempt, outcome: Refused) -> None:
     changes = {
-        "charged": "no",
+        "charged": outcome.charged,
         "error_category": outcome.category,
         "error_code": outcome.code,
         "error_message": turn.quiet(attempt.job_id, outcome.message),
@@ -168,17 +169,19 @@ def _refused(turn: Turn, attempt: Attempt, outcome: Refused) -> None:
     if attempts.advance(turn.tx, attempt, AttemptEvent.REFUSED, changes) is None:
         return
     close_cases(turn, CaseKind.UNKNOWN, CaseEvent.SETTLED, attempt, "the provider refused it")
-    data = {"category": outcome.category, "code": outcome.code}
+    data = {"category": outcome.category, "code": outcome.code, "charged": outcome.charged}
     if outcome.is_later:
         _come_back(turn, attempt, "attempt.later", data, outcome.retry_after_s)
         return
-    if outcome.category is ErrorCategory.AUTH:  # it speaks of our account, not of this order
+    if outcome.is_account:
+        stop_provider(turn, attempt.provider, f"{attempt.provider} says that our account can't buy ({outcome.code})")
+    elif outcome.category is ErrorCategory.AUTH:  # it speaks of our key, not of this order
         _come_back(turn, attempt, "attempt.refused", data, None)
         return
     step = steps.get(turn.tx, attempt.step_id)
     turn.tell("attempt.refused", attempt, step.name, data)
     if step.current_attempt_id == attempt.id:  # else superseded: a later attempt carries the step
-        fail_step(turn, step, attempt, Fault(category=outcome.category, code=outcome.code, charged="no"))
+        fail_step(turn, step, attempt, Fault(category=outcome.category, code=outcome.code, charged=outcome.charged))
 
 
 def _come_back(

@@ -71,7 +71,9 @@ class Parts:
         last: list[Turn] = []
 
         def turn(tx: Tx) -> T:
-            last[:] = [Turn(tx, self.clock, self.book, actor)]  # it may run more than once; the last one stands
+            last[:] = [
+                Turn(tx, self.clock, self.book, actor, self.settings.account.name)
+            ]  # it may run more than once; the last one stands
             return op(last[0], *args, **kwargs)
 
         turn.__name__ = op.__name__  # so that a database can tell what it runs

@@ -6,11 +6,14 @@ from onetake.domain.answers import Accepted, as_ref
 from onetake.domain.errors import BadValueError, NotAllowedError
 from onetake.domain.events import StepEvent
 from onetake.domain.jsonvalue import shown
+from onetake.domain.roles import Act
 from onetake.domain.states import AlarmKind, AttemptState, JobState, StepState, WaitReason
-from onetake.engine.finding import find_job
+from onetake.engine.finding import find_in
+from onetake.engine.members import Who, require, who_of
 from onetake.engine.outcomes import bind
 from onetake.engine.parts import Parts
 from onetake.engine.recognising import look_at
+from onetake.engine.reconciling import adopt
 from onetake.engine.settling import cancel_waiting, close_job
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
@@ -50,13 +53,14 @@ async def attach(
     Raises:
         BadValueError: what was given can't be an id.
         NotFoundError: there is no such job.
+        RoleError: the person may not.
         NotAllowedError: no step is unknown, the id is another attempt's, it isn't a task of this order, or may be one
             of another order as well and nobody is sure.
         ProviderError: the provider couldn't be asked; nothing was changed.
     """
     if as_ref(ref) is None:
         raise BadValueError(f"{shown(ref)!r} can't be a provider's id: nothing was attached.")
-    attempt, step = await parts.database.read(_find_unknown, job_name, step_name)
+    attempt, step = await parts.database.read(_find_unknown, who_of(parts.settings), job_name, step_name)
     adapter = parts.adapters[attempt.provider]
     owner = await parts.database.read(
         attempts.find_ref_owner, provider_account=adapter.name, operation=attempt.operation, ref=ref
@@ -70,8 +74,8 @@ async def attach(
     return attempt
 
 
-def _find_unknown(tx: Tx, job_name: str, step_name: str | None) -> tuple[Attempt, Step]:
-    job = find_job(tx, job_name)
+def _find_unknown(tx: Tx, who: Who, job_name: str, step_name: str | None) -> tuple[Attempt, Step]:
+    job = find_in(tx, require(tx, who.account, who.person, Act.ATTACH).account_id, job_name)
     found = [
         (attempt, step)
         for step in steps.list_of_job(tx, job["id"])
@@ -90,7 +94,10 @@ def _find_unknown(tx: Tx, job_name: str, step_name: str | None) -> tuple[Attempt
 
 def _attach(turn: Turn, adapter: Adapter, attempt_id: str, ref: str) -> bool:
     attempt = attempts.get(turn.tx, attempt_id)
-    return bind(turn, adapter, attempt, Accepted(ref=ref, locator=""), source="attach")
+    is_bound = bind(turn, adapter, attempt, Accepted(ref=ref, locator=""), source="attach")
+    if is_bound:
+        adopt(turn, attempts.get(turn.tx, attempt_id), ref)
+    return is_bound
 
 
 def resume(turn: Turn, job_name: str) -> Resumed:
@@ -100,9 +107,10 @@ def resume(turn: Turn, job_name: str) -> Resumed:
 
     Raises:
         NotFoundError: there is no such job.
+        RoleError: the person may not.
         NotAllowedError: the job has ended.
     """
-    job = jobs.get(turn.tx, find_job(turn.tx, job_name)["id"])
+    job = jobs.get(turn.tx, find_in(turn.tx, turn.member(Act.STEER).account_id, job_name)["id"])
     if job["state"] != JobState.OPEN:
         raise NotAllowedError(f"Job {job['id']} is {job['state']}: there is nothing to resume.")
     polls, files = attempts.make_due(turn.tx, job["id"]), artifacts.ask_anew(turn.tx, job["id"])
@@ -125,9 +133,10 @@ def cancel(turn: Turn, job_name: str) -> JobState:
 
     Raises:
         NotFoundError: there is no such job.
+        RoleError: the person may not.
         NotAllowedError: the job has ended.
     """
-    job = jobs.get(turn.tx, find_job(turn.tx, job_name)["id"])
+    job = jobs.get(turn.tx, find_in(turn.tx, turn.member(Act.STEER).account_id, job_name)["id"])
     if job["state"] != JobState.OPEN:
         raise NotAllowedError(f"Job {job['id']} is {job['state']}: there is nothing to cancel.")
     if jobs.request_cancel(turn.tx, job["id"]):

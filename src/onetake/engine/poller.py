@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from onetake.domain.answers import (
+    Cost,
     Died,
     Finished,
     KeyRefused,
@@ -209,7 +210,7 @@ async def _died(parts: Parts, watch: Watch, reading: Died) -> Visit:
 
 async def _finished(parts: Parts, watch: Watch, reading: Finished) -> Visit:
     """Save the addresses before anything is fetched; fresh ones replace dead ones."""
-    is_renewed = await parts.act(watch.held.worker_id, record_finished, watch.held, reading.addresses)
+    is_renewed = await parts.act(watch.held.worker_id, record_finished, watch.held, reading.addresses, reading.cost)
     if is_renewed is None:
         return Over()
     had_alarms = watch.held.has_alarms and watch.held.state == AttemptState.COLLECTING  # else they were cleared
@@ -223,13 +224,13 @@ async def _finished(parts: Parts, watch: Watch, reading: Finished) -> Visit:
     return Again(0.0)
 
 
-def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...]) -> bool | None:
+def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...], cost: Cost | None = None) -> bool | None:
     """Save the provider's terminal answer; whether an address is new. None if the lease is gone."""
     attempt = attempts.get(turn.tx, held.attempt_id)
     if attempt.token != held.token:
         return None
     changed = artifacts.found(turn.tx, turn.clock, job_id=attempt.job_id, attempt_id=attempt.id, addresses=addresses)
-    if attempts.advance(turn.tx, attempt, AttemptEvent.FINISHED, {"not_before": None, "is_queued": 0}):
+    if attempts.advance(turn.tx, attempt, AttemptEvent.FINISHED, {"not_before": None, "is_queued": 0, **_told(cost)}):
         step = steps.get(turn.tx, attempt.step_id)
         turn.tell("attempt.finished", attempt, step.name, {"outputs": len(addresses)})
         if attempt.has_alarms:
@@ -239,6 +240,11 @@ def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...]) -> bo
     elif held.has_alarms:
         alarms.clear(turn.tx, held.attempt_id, *sorted(_UNHEARD))
     return changed > 0
+
+
+def _told(cost: Cost | None) -> dict[str, object]:
+    """What the provider said about the cost, to be kept with the attempt."""
+    return {} if cost is None else {"cost_micros": cost.micros, "cost_currency": cost.currency}
 
 
 def record_death(turn: Turn, held: Watched, died: Died) -> bool:
@@ -251,6 +257,7 @@ def record_death(turn: Turn, held: Watched, died: Died) -> bool:
         return True
     changes = {
         "charged": died.charged,
+        **_told(died.cost),
         "error_category": ErrorCategory.PROVIDER,
         "error_code": died.code,
         "error_message": turn.quiet(attempt.job_id, died.message),

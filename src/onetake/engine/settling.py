@@ -7,7 +7,9 @@ filled with a gate that should be open, or a complete job whose money is still h
 from dataclasses import dataclass
 
 from onetake.domain import recipe as recipes
+from onetake.domain.billing import billing
 from onetake.domain.canonical import digest_of, encode
+from onetake.domain.errors import NotEnoughCreditsError
 from onetake.domain.events import AttemptEvent, CaseEvent, HoldEvent, JobEvent, StepEvent
 from onetake.domain.outputs import Measures
 from onetake.domain.recipe import Recipe
@@ -22,6 +24,7 @@ from onetake.domain.states import (
     StepState,
     WaitReason,
 )
+from onetake.engine.spending import settle
 from onetake.engine.turn import Turn
 from onetake.store import alarms, artifacts, attempts, cases, jobs, ledger, steps
 from onetake.store.artifacts import Expected
@@ -103,6 +106,7 @@ def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | N
     told = [{"digest": file.digest, "size_bytes": file.size_bytes} for file in files]
     turn.tell("attempt.delivered", attempt, step.name, {"files": told, "filled": filled})
     if step.state in FINAL_STEP:
+        settle(turn, step.id)  # a late buy costs as well
         return None
     if step.state is not StepState.ACTIVE:
         steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": attempt.id})
@@ -111,8 +115,9 @@ def deliver(turn: Turn, attempt: Attempt, files: list[Checked]) -> StepState | N
     turn.tell("step.complete", step)
     recipe = turn.recipe_of(attempt.job_id)
     if missing:
-        _release(turn, step, "missing from what was delivered")
+        close_missing(turn, step, HoldEvent.RELEASED, "missing from what was delivered")
         cancel_waiting(turn, attempt.job_id, _doomed(recipe, _heirs(recipe, step.name, missing)))
+    settle(turn, step.id)
     if not open_gates(turn, recipe, attempt.job_id):
         close_job(turn, recipe, attempt.job_id, category=ErrorCategory.NO_OUTPUT if missing else "")
     return state
@@ -146,18 +151,50 @@ def fill(turn: Turn, attempt: Attempt, outputs: list[Expected], files: list[Chec
         elif artifacts.fill(turn.tx, output, artifact.id):
             artifacts.verify(turn.tx, artifact, measures, ArtifactUse.FILLS)
             jobs.count_filled(turn.tx, attempt.job_id)
-            ledger.close(turn.tx, output.hold_id, HoldEvent.CAPTURED, reason="delivered", actor=turn.actor)
+            if not _close(turn, output, HoldEvent.CAPTURED, "delivered"):
+                _correct(turn, attempt, output)
             filled += 1
         else:
             artifacts.verify(turn.tx, artifact, measures, ArtifactUse.LATE)
     return filled
 
 
-def _release(turn: Turn, step: Step, reason: str) -> None:
-    """Give back what is held for the step's outputs that are still missing."""
+def close_missing(turn: Turn, step: Step, event: HoldEvent, reason: str) -> None:
+    """Close what is held for the step's outputs that are still missing."""
     for output in artifacts.list_expected(turn.tx, step_id=step.id):
         if output.artifact_id is None:
-            ledger.close(turn.tx, output.hold_id, HoldEvent.RELEASED, reason=reason, actor=turn.actor)
+            _close(turn, output, event, reason)
+
+
+def _close(turn: Turn, output: Expected, event: HoldEvent, reason: str) -> bool:
+    return ledger.close(turn.tx, turn.clock, output.hold_id, event, reason=reason, actor=turn.actor)
+
+
+def _correct(turn: Turn, attempt: Attempt, output: Expected) -> None:
+    """A file came after its hold was closed: if that was released, it is spent after all, by an entry of its own.
+
+    Where the account hasn't got the credits any more, nothing moves: it had been told that they were its own again.
+    """
+    account_id = str(jobs.get(turn.tx, attempt.job_id)["account_id"])
+    step = steps.get(turn.tx, attempt.step_id).name
+    hold = ledger.get_hold(turn.tx, output.hold_id)
+    data: dict[str, object] = {"output": output.name, "credits": hold["amount"]}
+    try:
+        moved = ledger.correct(
+            turn.tx,
+            turn.clock,
+            output.hold_id,
+            account_id=account_id,
+            job_id=attempt.job_id,
+            spent=hold["amount"],
+            reason="delivered after the release",
+            actor=turn.actor,
+        )
+    except NotEnoughCreditsError:
+        turn.tell("ledger.not_corrected", attempt, step, data)
+        return
+    if moved:
+        turn.tell("ledger.corrected", attempt, step, {**data, "moved": moved})
 
 
 def fail_step(turn: Turn, step: Step, attempt: Attempt, fault: Fault) -> None:
@@ -165,13 +202,15 @@ def fail_step(turn: Turn, step: Step, attempt: Attempt, fault: Fault) -> None:
     if steps.advance(turn.tx, step, StepEvent.FAILED) is None:
         return
     alarms.clear(turn.tx, step.id)
-    data = {"category": fault.category, "code": fault.code, "charged": fault.charged}
-    turn.tell("step.failed", attempt, step.name, data)
-    if fault.charged == "no":
-        _release(turn, step, f"{fault.category}: {fault.code}")
-    else:
-        open_case(turn, CaseKind.CHARGE, attempt, step.name, {"charged": fault.charged})
     recipe = turn.recipe_of(step.job_id)
+    event = billing(recipe.billing, fault.charged, was_accepted=attempt.ref is not None)
+    data = {"category": fault.category, "code": fault.code, "charged": fault.charged, "holds": event or "held"}
+    turn.tell("step.failed", attempt, step.name, data)
+    if event is None:
+        open_case(turn, CaseKind.CHARGE, attempt, step.name, {"charged": fault.charged})
+    else:
+        close_missing(turn, step, event, f"{fault.category}: {fault.code}")
+    settle(turn, step.id)
     cancel_waiting(turn, step.job_id, _doomed(recipe, _behind(recipe, {step.name})))
     close_job(turn, recipe, step.job_id, category=fault.category)
 
@@ -195,7 +234,8 @@ def cancel_step(turn: Turn, step: Step) -> None:
 def _cancel(turn: Turn, step: Step) -> None:
     if steps.advance(turn.tx, step, StepEvent.CANCELLED):
         alarms.clear(turn.tx, step.id)
-        _release(turn, step, "cancelled before it was sent")
+        close_missing(turn, step, HoldEvent.RELEASED, "cancelled before it was sent")
+        settle(turn, step.id)
         turn.tell("step.cancelled", step)
 
 

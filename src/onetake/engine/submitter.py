@@ -25,6 +25,8 @@ from onetake.engine.outcomes import record_outcome
 from onetake.engine.parts import Parts
 from onetake.engine.routes import RouteGate
 from onetake.engine.settling import request_of
+from onetake.engine.spending import SpendGate
+from onetake.engine.stopping import Stopped
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
 from onetake.providers.transport import LAST_WORDS_S
@@ -82,10 +84,15 @@ class Market:
 def claim(turn: Turn, market: Market) -> list[Claim]:
     """The steps that are now the actor's to send, each with a committed attempt."""
     closed = frozenset(provider for provider, models in market.offered.items() if not models)
-    claims, routes = [], RouteGate(turn.tx)
+    claims, routes, stopped, spend = [], RouteGate(turn.tx), Stopped.find(turn.tx), SpendGate(turn)
     limits = LimitGate(turn.tx, market.adapters, per_account=market.per_account)
     for step in leases.list_ready(
-        turn.tx, limit=market.limit, closed=closed | limits.closed, paused=routes.closed, full=limits.full
+        turn.tx,
+        limit=market.limit,
+        closed=closed | limits.closed | stopped.providers,
+        paused=routes.closed,
+        full=limits.full | stopped.accounts,
+        stopped=stopped.recipes,
     ):
         if market.only not in ("", step.id) or step.model not in market.offered.get(step.provider, ()):
             continue
@@ -94,7 +101,7 @@ def claim(turn: Turn, market: Market) -> list[Claim]:
         if running is not None:  # an earlier buy turned out to be running: adopt it, buy nothing
             steps.advance(turn.tx, step, StepEvent.ADOPTED, {"current_attempt_id": running.id})
             continue
-        if park_if_old(turn, step) or not routes.admits(step) or not limits.admits(step):
+        if park_if_old(turn, step) or not (spend.admits(step) and routes.admits(step) and limits.admits(step)):
             continue
         made = _intend(turn, market.adapters[step.provider], step, market.started_s)
         if made is not None:

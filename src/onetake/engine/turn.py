@@ -7,7 +7,10 @@ from onetake.clock import Clock
 from onetake.domain.quoting import without_texts
 from onetake.domain.recipe import Recipe
 from onetake.domain.recipe_toml import parse_recipe
+from onetake.domain.roles import Act
+from onetake.engine.members import Member, require
 from onetake.store import jobs, journal, recipes
+from onetake.store.accounts import EMBEDDED_NAME
 from onetake.store.attempts import Attempt
 from onetake.store.database import Tx
 from onetake.store.steps import Step
@@ -56,6 +59,7 @@ class Turn:
 
     Attributes:
         actor: a worker's id or a person's name, for the journal.
+        account: the name or id of the account that a person acts in.
         told: what was appended to journals; it happened once the transaction is committed.
     """
 
@@ -63,7 +67,17 @@ class Turn:
     clock: Clock
     book: RecipeBook
     actor: str
+    account: str = EMBEDDED_NAME
     told: list[Told] = field(default_factory=list)
+
+    def member(self, act: Act) -> Member:
+        """The actor as a member of the account, who may do this.
+
+        Raises:
+            NotFoundError: there is no such account, or the person has no part in it.
+            RoleError: the person's roles don't permit the act.
+        """
+        return require(self.tx, self.account, self.actor, act)
 
     def recipe_of(self, job_id: str) -> Recipe:
         """The recipe that the job was made from."""

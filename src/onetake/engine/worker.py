@@ -20,6 +20,7 @@ from onetake.engine import recovery, submitter
 from onetake.engine.addresses import keep_fresh
 from onetake.engine.claiming import Claimer
 from onetake.engine.parts import Parts
+from onetake.engine.spending import admit, keep_admitting
 from onetake.engine.turn import Told
 from onetake.engine.waiting import Bell, first_of, pass_on
 from onetake.engine.watcher import Watcher
@@ -100,6 +101,7 @@ class Worker:
                 tasks.create_task(self._renew(stopping, watcher)),
                 tasks.create_task(self._sweep(stopping, watcher)),
                 tasks.create_task(keep_fresh(self._parts, lambda: self._id, stopping, pace_s=self._pace.sweep_s)),
+                tasks.create_task(keep_admitting(self._parts, lambda: self._id, stopping, pace_s=self._pace.sweep_s)),
                 tasks.create_task(watcher.run(stopping)),
             ]
             await self._claim(stopping, tasks, watcher, until_idle=until_idle)
@@ -237,6 +239,8 @@ class Worker:
         self._parts.wake.set()
 
     async def _is_idle(self) -> bool:
+        if await admit(self._parts, self._id):
+            return False
         troubled = self._claimer.troubled()
         return not await self._parts.database.read(views.is_work_left, closed=troubled)
 

@@ -80,7 +80,16 @@ class Adapter:
         return self.origin + answers.poll_path(self.contract, ref)
 
     def poll_request(self, locator: str) -> WireRequest:
-        """The free GET that asks about a saved ref."""
+        """The free GET that asks about a saved ref.
+
+        Raises:
+            ProviderError: the address was saved while the account was elsewhere; our key of today isn't sent there.
+        """
+        if not locator.startswith(f"{self.origin}/"):
+            raise ProviderError(
+                f"This task was ordered at another address than {self.origin}, and our key isn't sent there:"
+                f" set ONETAKE_PROVIDERS__{self.name.upper()}__BASE_URL back to where it was ordered."
+            )
         return WireRequest(method="GET", url=locator, headers=_ASK)
 
     def models_request(self) -> WireRequest:

@@ -20,6 +20,12 @@ def load_contract(provider: str) -> Contract:
     return parse_contract(file.read_bytes(), f"{provider}.toml")
 
 
+def read_usage_map(provider: str) -> bytes | None:
+    """The map of columns of the provider's usage exports, in TOML; None where none ships."""
+    file = files("onetake.providers") / "usage" / f"{provider}.toml"
+    return file.read_bytes() if provider.isidentifier() and file.is_file() else None
+
+
 def list_contracts() -> list[str]:
     """The providers that have a contract."""
     folder = files("onetake.providers") / "contracts"

@@ -1,5 +1,7 @@
 """Routes beside the wire format, for people and tests: the bill, the counters, the faults. No fault strikes here."""
 
+import csv
+import io
 import json
 from dataclasses import asdict
 
@@ -13,6 +15,20 @@ from onetake.sandbox.provider import PROVIDER
 async def show_bill(request: web.Request) -> web.Response:
     """`GET /_bill`: the truth."""
     return web.json_response(request.app[PROVIDER].bill.as_json())
+
+
+async def export_usage(request: web.Request) -> web.Response:
+    """`GET /_usage`: what was charged and not refunded, in CSV, as a provider's dashboard would export it."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["id", "task_id", "model", "amount", "currency", "created_at"])
+    for task in request.app[PROVIDER].bill.as_json()["tasks"]:
+        if micros := task["price_micros"] - task["refunded_micros"]:
+            amount = f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
+            writer.writerow(
+                [f"chg_{task['id']}", task["id"], task["model"], amount, task["currency"], task["accepted_at"]]
+            )
+    return web.Response(text=text.getvalue(), content_type="text/csv")
 
 
 async def show_stats(request: web.Request) -> web.Response:

@@ -58,6 +58,7 @@ _DOCS = {
         "refuse_401": "not accepted, 401 with code invalid_api_key",
         "refuse_402": "not accepted, 402 with code insufficient_credits",
         "refuse_403": "not accepted, 403 with code model_not_allowed",
+        "refuse_account_locked": "not accepted, 403 with code account_locked",
     },
     Stage.TASK: {
         "task_fails": "the task fails, and its price is refunded",

@@ -137,6 +137,7 @@ def _app(provider: Provider) -> web.Application:
             web.get("/api/v1/models", polls.list_models),
             web.get("/files/{name}", files.download, allow_head=False),
             web.get("/_bill", control.show_bill),
+            web.get("/_usage", control.export_usage),
             web.get("/_stats", control.show_stats),
             web.get("/_faults", control.list_faults),
             web.post("/_faults", control.add_script),

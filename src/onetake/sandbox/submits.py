@@ -27,6 +27,7 @@ _ERRORS = {
     "refuse_401": (401, "invalid_api_key", "the API key is missing or wrong"),
     "refuse_402": (402, "insufficient_credits", "the account has no credits left"),
     "refuse_403": (403, "model_not_allowed", "this key may not use this model"),
+    "refuse_account_locked": (403, "account_locked", "this account is locked"),
 }
 
 

@@ -212,6 +212,24 @@ def find_ref_owner(tx: Tx, *, provider_account: str, operation: str, ref: str) -
     return None if row is None else str(row["attempt_id"])
 
 
+def find_by_ref(tx: Tx, *, provider_account: str, ref: str) -> str | None:
+    """The attempt that this ref belongs to, whatever was ordered."""
+    row = tx.one(
+        "SELECT attempt_id FROM refs WHERE provider_account = :account AND ref = :ref AND disowned_at IS NULL"
+        " ORDER BY created_at LIMIT 1",
+        {"account": provider_account, "ref": ref},
+    )
+    return None if row is None else str(row["attempt_id"])
+
+
+def charged(tx: Tx, attempt_id: str) -> str:
+    """Whether the provider bills for the attempt: yes, no or unknown."""
+    row = tx.one("SELECT charged FROM attempts WHERE id = :id", {"id": attempt_id})
+    if row is None:
+        raise LookupError(attempt_id)
+    return str(row["charged"])
+
+
 def record_send(tx: Tx, attempt_id: str, *, outcome: str, receipt: str, status: int | None, raw: bytes | None) -> bool:
     """Whether this is the first receipt for the attempt's latest POST; evidence is never written over."""
     return bool(

@@ -21,6 +21,23 @@ def open_(tx: Tx, clock: Clock, kind: CaseKind, *, job_id: str, step_id: str, at
     return case_id if made else None
 
 
+def open_alone(tx: Tx, clock: Clock, kind: CaseKind) -> str:
+    """The id of a new case that is about no attempt of ours."""
+    case_id = new_id("cas", clock)
+    tx.put(
+        "INSERT INTO cases (id, kind, state, opened_at) VALUES (:id, :kind, 'open', :now)",
+        {"id": case_id, "kind": kind, "now": tx.now_us},
+    )
+    return case_id
+
+
+def list_alone(tx: Tx) -> list[Row]:
+    """The open cases that are about no job, oldest first."""
+    return tx.all(
+        "SELECT id, kind, opened_at FROM cases WHERE job_id IS NULL AND state = 'open' ORDER BY opened_at, id"
+    )
+
+
 def find_open(tx: Tx, attempt_id: str, kind: CaseKind | None = None) -> list[Row]:
     """The open cases on an attempt, of one kind if named."""
     rows = tx.all(

@@ -17,6 +17,7 @@ def insert(
     account_id: str,
     key: str,
     quote_id: str,
+    campaign: str = "",
     recipe: tuple[str, int, str],
     request_hash: str,
     expected: int,
@@ -29,13 +30,14 @@ def insert(
     """
     tx.put(
         "INSERT INTO jobs (id, account_id, key, quote_id, recipe_name, recipe_version, recipe_hash, request_hash,"
-        " state, expected, created_at, updated_at) VALUES (:id, :account, :key, :quote, :name, :version, :recipe,"
-        " :request, 'open', :expected, :now, :now)",
+        " campaign, state, expected, created_at, updated_at) VALUES (:id, :account, :key, :quote, :name, :version,"
+        " :recipe, :request, :campaign, 'open', :expected, :now, :now)",
         {
             "id": job_id,
             "account": account_id,
             "key": key,
             "quote": quote_id,
+            "campaign": campaign,
             "name": recipe[0],
             "version": recipe[1],
             "recipe": recipe[2],

@@ -50,8 +50,11 @@ def list_ready(
     closed: frozenset[str],
     paused: frozenset[tuple[str, str]] = frozenset(),
     full: frozenset[str] = frozenset(),
+    stopped: frozenset[str] = frozenset(),
 ) -> list[Step]:
-    """Steps that may be claimed now, oldest first; none of a closed provider, a paused route or a full account.
+    """Steps that may be claimed now, oldest first.
+
+    None of a closed provider, a paused route, a full account or a stopped recipe.
 
     A caller that writes has their jobs to itself; those that another transaction has are left out.
     """
@@ -63,6 +66,9 @@ def list_ready(
     for n, account in enumerate(sorted(full)):
         others += f" AND j.account_id <> :account_{n}"
         names[f"account_{n}"] = account
+    for n, recipe in enumerate(sorted(stopped)):
+        others += f" AND j.recipe_name <> :recipe_{n}"
+        names[f"recipe_{n}"] = recipe
     rows = tx.all(
         "SELECT s.* FROM steps s JOIN jobs j ON j.id = s.job_id WHERE s.state = 'ready' AND s.kind = 'generate'"
         f" AND (s.not_before IS NULL OR s.not_before <= :now){others} ORDER BY s.created_at, s.position LIMIT {limit:d}"

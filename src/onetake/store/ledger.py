@@ -1,124 +1,328 @@
-"""Holds and their closings. A hold is immutable; it is closed once, by a row whose key is the hold."""
+"""The ledger: holds and their closings, the entries behind them, and each account's balance.
 
+A hold is immutable; it is closed once, by a row whose key is the hold. Every movement of credits is an entry that takes
+an amount out of one bucket and puts it into another, written in the transaction of the balance that it changes. A hold
+of nothing (plan `none`) goes the same way without entries.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from onetake.clock import Clock, new_id
+from onetake.domain.errors import (
+    AlreadyCapturedError,
+    AlreadyReleasedError,
+    ExceedsHoldError,
+    ForeignHoldError,
+    NotAllowedError,
+    NotEnoughCreditsError,
+    NotFoundError,
+)
 from onetake.domain.events import HoldEvent
-from onetake.domain.states import HoldState
+from onetake.domain.states import Bucket, EntryKind, HoldState
 from onetake.domain.transitions import HOLD
 from onetake.store.database import Row, Tx
 
+_HELD = (Bucket.AVAILABLE, Bucket.HELD)
+_CAPTURED = (Bucket.HELD, Bucket.CAPTURED)
+_RELEASED = (Bucket.HELD, Bucket.AVAILABLE)
+_SPENT_LATE = (Bucket.AVAILABLE, Bucket.CAPTURED)
+_GIVEN_BACK = (Bucket.CAPTURED, Bucket.AVAILABLE)
+
+
+_HOLD = (
+    "SELECT h.amount, h.account_id, h.job_id, c.captured, c.released FROM holds h"
+    " LEFT JOIN hold_closings c ON c.hold_id = h.id"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One line of a quote: the highest price of one expected output.
+class Entry:
+    """Why credits move, for whom, and who says so.
 
     Attributes:
-        credits_max: whole credits; 0 under plan `none`.
-        spend_micros_max: the provider's price at worst, in millionths of `currency`.
+        second_actor: who else agreed, where it takes two.
     """
 
-    step_name: str
-    output_name: str
-    ordinal: int
-    credits_max: int
-    spend_micros_max: int
-    currency: str
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Whose money, by which quote, for which job."""
-
+    kind: EntryKind
     account_id: str
-    quote_id: str
-    job_id: str
+    hold_id: str | None
+    reason: str
+    actor: str
+    second_actor: str | None = None
 
 
-def insert_quote(tx: Tx, quote_id: str, *, account_id: str, recipe_hash: str, request_hash: str) -> None:
-    """A quote that is accepted as it is made."""
-    tx.put(
-        "INSERT INTO quotes (id, account_id, recipe_hash, request_hash, created_at, accepted_at)"
-        " VALUES (:id, :account, :recipe, :request, :now, :now)",
-        {"id": quote_id, "account": account_id, "recipe": recipe_hash, "request": request_hash, "now": tx.now_us},
+def open_account(tx: Tx, account_id: str) -> None:
+    """Make the balance of an account, with nothing in it; an old one stays."""
+    tx.put("INSERT INTO balances (account_id) VALUES (:id) ON CONFLICT DO NOTHING", {"id": account_id})
+
+
+def get_balance(tx: Tx, account_id: str) -> Row:
+    """What the account was granted, and where it is: `granted`, `available`, `held`, `captured`."""
+    found = tx.one(
+        f"SELECT granted, available, held, captured FROM balances WHERE account_id = :id{tx.locking('balances')}",
+        {"id": account_id},
     )
+    return found or {"granted": 0, "available": 0, "held": 0, "captured": 0}
 
 
-def hold(tx: Tx, clock: Clock, line: Line, owner: Owner) -> str:
-    """The id of a hold for the line's price; the line is written with it."""
-    line_id, hold_id = new_id("qln", clock), new_id("hld", clock)
+def grant(tx: Tx, clock: Clock, account_id: str, amount: int, *, reason: str, actor: str) -> None:
+    """Give the account more credits."""
+    open_account(tx, account_id)
+    get_balance(tx, account_id)
     tx.put(
-        "INSERT INTO quote_lines (id, quote_id, step_name, output_name, ordinal, credits_max, spend_micros_max,"
-        " currency) VALUES (:id, :quote, :step, :output, :ordinal, :credits, :spend, :currency)",
-        {
-            "id": line_id,
-            "quote": owner.quote_id,
-            "step": line.step_name,
-            "output": line.output_name,
-            "ordinal": line.ordinal,
-            "credits": line.credits_max,
-            "spend": line.spend_micros_max,
-            "currency": line.currency,
-        },
+        "UPDATE balances SET granted = granted + :amount, available = available + :amount WHERE account_id = :id",
+        {"amount": amount, "id": account_id},
     )
+    entry = Entry(kind=EntryKind.GRANT, account_id=account_id, hold_id=None, reason=reason, actor=actor)
+    _enter(tx, clock, entry, (Bucket.GRANTED, Bucket.AVAILABLE), amount)
+
+
+def take(tx: Tx, account_id: str, amount: int) -> None:
+    """Move what a job's holds come to from available to held; `hold` writes the entries.
+
+    Raises:
+        NotEnoughCreditsError: there is less available; nothing was moved.
+    """
+    available = get_balance(tx, account_id)["available"]
+    if available < amount or not _move(tx, account_id, _HELD, amount):
+        raise NotEnoughCreditsError(
+            f"This costs up to {amount} credits and {available} are available:"
+            " nothing was ordered, nothing is held; it may be ordered again after more are granted."
+        )
+
+
+def hold(tx: Tx, clock: Clock, *, job_id: str, account_id: str, line_id: str, amount: int, actor: str) -> str:
+    """The id of a hold for the line of a quote; its amount was taken by `take`."""
+    hold_id = new_id("hld", clock)
     tx.put(
         "INSERT INTO holds (id, job_id, account_id, quote_line_id, amount, created_at)"
         " VALUES (:id, :job, :account, :line, :amount, :now)",
-        {
-            "id": hold_id,
-            "job": owner.job_id,
-            "account": owner.account_id,
-            "line": line_id,
-            "amount": line.credits_max,
-            "now": tx.now_us,
-        },
+        {"id": hold_id, "job": job_id, "account": account_id, "line": line_id, "amount": amount, "now": tx.now_us},
     )
+    if amount:
+        entry = Entry(kind=EntryKind.HOLD, account_id=account_id, hold_id=hold_id, reason="ordered", actor=actor)
+        _enter(tx, clock, entry, _HELD, amount)
     return hold_id
 
 
-def close(tx: Tx, hold_id: str, event: HoldEvent, *, reason: str, actor: str) -> bool:
+def close(tx: Tx, clock: Clock, hold_id: str, event: HoldEvent, *, reason: str, actor: str) -> bool:
     """Whether the hold was open and is now captured or released whole; a second closing changes nothing."""
     is_captured = HOLD.move(HoldState.HELD, event) is HoldState.CAPTURED
     captured, released = ("amount", "0") if is_captured else ("0", "amount")
+    closed = tx.one(
+        "INSERT INTO hold_closings (hold_id, amount, captured, released, reason, actor, closed_at)"
+        f" SELECT id, amount, {captured}, {released}, :reason, :actor, :now FROM holds WHERE id = :id"
+        " ON CONFLICT (hold_id) DO NOTHING RETURNING captured, released",
+        {"id": hold_id, "reason": reason, "actor": actor, "now": tx.now_us},
+    )
+    if closed is None:
+        return False
+    if closed["captured"] or closed["released"]:
+        _book_closing(tx, clock, hold_id, closed, reason=reason, actor=actor)
+    return True
+
+
+def settle(
+    tx: Tx, clock: Clock, hold_id: str, *, account_id: str, job_id: str, captured: int, reason: str, actor: str
+) -> None:
+    """Close the hold: so much of it is captured, the rest released in the same entries.
+
+    Raises:
+        NotFoundError: there is no such hold.
+        ForeignHoldError: it is another account's, or another job's.
+        AlreadyCapturedError: it was captured before, if only in part.
+        AlreadyReleasedError: it was released before.
+        ExceedsHoldError: more is to be captured than is held.
+    """
+    found = _get_hold(tx, hold_id, account_id=account_id, job_id=job_id)
+    if found["captured"]:
+        raise AlreadyCapturedError(f"Hold {hold_id} was captured before ({found['captured']} credits): nothing moved.")
+    if found["released"] is not None:
+        raise AlreadyReleasedError(f"Hold {hold_id} was released before ({found['released']} credits): nothing moved.")
+    if not 0 <= captured <= found["amount"]:
+        raise ExceedsHoldError(
+            f"Hold {hold_id} holds {found['amount']} credits, so {captured} can't be captured of it: nothing moved."
+        )
+    parts = {"captured": captured, "released": found["amount"] - captured}
+    tx.do(
+        "INSERT INTO hold_closings (hold_id, amount, captured, released, reason, actor, closed_at)"
+        " VALUES (:id, :amount, :captured, :released, :reason, :actor, :now)",
+        {"id": hold_id, "amount": found["amount"], **parts, "reason": reason, "actor": actor, "now": tx.now_us},
+    )
+    _book_closing(tx, clock, hold_id, parts, reason=reason, actor=actor)
+
+
+def correct(
+    tx: Tx,
+    clock: Clock,
+    hold_id: str,
+    *,
+    account_id: str,
+    job_id: str,
+    spent: int,
+    reason: str,
+    actor: str,
+    second_actor: str | None = None,
+) -> int:
+    """How many credits moved, so that of a closed hold so many are spent in all: more of them, or fewer.
+
+    The hold and its closing stay as they are; the correction is an entry of its own.
+
+    Raises:
+        NotFoundError: there is no such hold.
+        ForeignHoldError: it is another account's, or another job's.
+        NotAllowedError: it is still open.
+        ExceedsHoldError: more is to be spent than was held.
+        NotEnoughCreditsError: the account hasn't got the credits that were released and would be spent now.
+    """
+    found = _get_hold(tx, hold_id, account_id=account_id, job_id=job_id)
+    if found["released"] is None:
+        raise NotAllowedError(f"Hold {hold_id} is still open: close it instead of correcting it; nothing moved.")
+    if not 0 <= spent <= found["amount"]:
+        raise ExceedsHoldError(
+            f"Hold {hold_id} held {found['amount']} credits, so {spent} can't be spent of it: nothing moved."
+        )
+    difference = spent - int(found["captured"]) - spent_by_correction(tx, hold_id)
+    if difference == 0:
+        return 0
+    way, amount = (_SPENT_LATE, difference) if difference > 0 else (_GIVEN_BACK, -difference)
+    available = get_balance(tx, account_id)["available"]
+    if not _move(tx, account_id, way, amount):
+        raise NotEnoughCreditsError(
+            f"The correction of hold {hold_id} needs {amount} credits and {available} are available: nothing moved."
+        )
+    entry = Entry(
+        kind=EntryKind.CORRECTION,
+        account_id=account_id,
+        hold_id=hold_id,
+        reason=reason,
+        actor=actor,
+        second_actor=second_actor,
+    )
+    _enter(tx, clock, entry, way, amount)
+    return amount
+
+
+def spent_by_correction(tx: Tx, hold_id: str) -> int:
+    """What corrections added to what was captured of the hold; below 0 where they gave back."""
+    (row,) = tx.all(
+        "SELECT CAST(coalesce(sum(CASE WHEN target = 'captured' THEN amount ELSE -amount END), 0) AS BIGINT) AS spent"
+        " FROM ledger_entries WHERE hold_id = :id AND kind = 'correction'",
+        {"id": hold_id},
+    )
+    return int(row["spent"])
+
+
+_CORRECTED = (
+    "coalesce(sum((SELECT sum(CASE WHEN e.target = 'captured' THEN e.amount ELSE -e.amount END)"
+    " FROM ledger_entries e WHERE e.hold_id = h.id AND e.kind = 'correction')), 0)"
+)
+_SUMS = (
+    "count(*) AS holds, CAST(coalesce(sum(h.amount), 0) AS BIGINT) AS quoted,"
+    " CAST(coalesce(sum(CASE WHEN c.hold_id IS NULL THEN h.amount ELSE 0 END), 0) AS BIGINT) AS held,"
+    " coalesce(sum(CASE WHEN c.hold_id IS NULL THEN 1 ELSE 0 END), 0) AS open,"
+    f" CAST(coalesce(sum(c.captured), 0) + {_CORRECTED} AS BIGINT) AS captured,"
+    f" CAST(coalesce(sum(c.released), 0) - {_CORRECTED} AS BIGINT) AS released"
+    " FROM holds h LEFT JOIN hold_closings c ON c.hold_id = h.id"
+)
+
+
+def money_of_job(tx: Tx, job_id: str) -> Row:
+    """What is held, captured and released for a job, in credits, corrections included; and how many holds are open."""
+    (row,) = tx.all(f"SELECT {_SUMS} WHERE h.job_id = :job", {"job": job_id})
+    return row
+
+
+def list_money(tx: Tx, job_ids: str, params: Mapping[str, object]) -> list[Row]:
+    """The same for each of the jobs whose ids a SELECT gives, with `job_id`."""
+    return tx.all(f"SELECT h.job_id, {_SUMS} WHERE h.job_id IN ({job_ids}) GROUP BY h.job_id", params)
+
+
+def list_holds(tx: Tx, job_id: str) -> list[Row]:
+    """The job's holds with what each is for and what became of it, in the order of the quote's lines."""
+    return tx.all(
+        "SELECT h.id, h.amount, h.created_at, l.step_name, l.output_name, l.ordinal, l.spend_micros_max, l.currency,"
+        " c.captured, c.released, c.reason, c.actor, c.closed_at FROM holds h"
+        " JOIN quote_lines l ON l.id = h.quote_line_id LEFT JOIN hold_closings c ON c.hold_id = h.id"
+        " JOIN steps s ON s.job_id = h.job_id AND s.name = l.step_name AND s.cell = l.cell"
+        " WHERE h.job_id = :job ORDER BY s.position, l.ordinal",
+        {"job": job_id},
+    )
+
+
+def list_entries(tx: Tx, account_id: str, *, job_id: str | None = None, limit: int | None = None) -> list[Row]:
+    """Movements of the account's credits, newest first; those of one job only, where one is named."""
+    of_job = "" if job_id is None else " AND h.job_id = :job"
+    return tx.all(
+        "SELECT e.id, e.kind, e.source, e.target, e.amount, e.hold_id, h.job_id, e.reason, e.actor, e.second_actor,"
+        " e.created_at FROM ledger_entries e LEFT JOIN holds h ON h.id = e.hold_id"
+        f" WHERE e.account_id = :account{of_job} ORDER BY e.created_at DESC, e.id DESC LIMIT :limit",
+        {"account": account_id, "job": job_id, "limit": 2**31 - 1 if limit is None else limit},
+    )
+
+
+def get_hold(tx: Tx, hold_id: str) -> Row:
+    """The hold with its closing: `amount`, `account_id`, `job_id`, `captured` and `released`, None while it is open."""
+    (found,) = tx.all(f"{_HOLD} WHERE h.id = :id", {"id": hold_id})
+    return found
+
+
+def _get_hold(tx: Tx, hold_id: str, *, account_id: str, job_id: str) -> Row:
+    found = tx.one(f"{_HOLD} WHERE h.id = :id{tx.locking('h')}", {"id": hold_id})
+    if found is None:
+        raise NotFoundError(f"There is no hold {hold_id}.")
+    if found["account_id"] != account_id or found["job_id"] != job_id:
+        raise ForeignHoldError(f"Hold {hold_id} isn't one of job {job_id} of this account: nothing moved.")
+    return found
+
+
+def _book_closing(tx: Tx, clock: Clock, hold_id: str, parts: Mapping[str, int], *, reason: str, actor: str) -> None:
+    """The entries of a closing, and what they do to the balance."""
+    (owner,) = tx.all("SELECT account_id FROM holds WHERE id = :id", {"id": hold_id})
+    account_id = str(owner["account_id"])
+    get_balance(tx, account_id)  # its row is ours from here on
+    for kind, way, amount in (
+        (EntryKind.CAPTURE, _CAPTURED, parts["captured"]),
+        (EntryKind.RELEASE, _RELEASED, parts["released"]),
+    ):
+        if not amount:
+            continue
+        if not _move(tx, account_id, way, amount):
+            raise AssertionError(f"hold {hold_id} closes {amount} credits that {account_id} doesn't hold")
+        entry = Entry(kind=kind, account_id=account_id, hold_id=hold_id, reason=reason, actor=actor)
+        _enter(tx, clock, entry, way, amount)
+
+
+def _move(tx: Tx, account_id: str, way: tuple[Bucket, Bucket], amount: int) -> bool:
+    """Whether the amount was there and has moved."""
+    source, target = way
     return bool(
         tx.do(
-            "INSERT INTO hold_closings (hold_id, amount, captured, released, reason, actor, closed_at)"
-            f" SELECT id, amount, {captured}, {released}, :reason, :actor, :now FROM holds WHERE id = :id"
-            " ON CONFLICT (hold_id) DO NOTHING",
-            {"id": hold_id, "reason": reason, "actor": actor, "now": tx.now_us},
+            f"UPDATE balances SET {source} = {source} - :amount, {target} = {target} + :amount"
+            f" WHERE account_id = :id AND {source} >= :amount",
+            {"amount": amount, "id": account_id},
         )
     )
 
 
-def reserve(
-    tx: Tx, clock: Clock, *, job_id: str, step_id: str, provider: str, currency: str, amount_micros: int, requests: int
-) -> None:
-    """Set aside what a step may cost at the provider at worst, permitted replacements included."""
+def _enter(tx: Tx, clock: Clock, entry: Entry, way: tuple[Bucket, Bucket], amount: int) -> None:
+    source, target = way
     tx.put(
-        "INSERT INTO allowances (id, job_id, step_id, provider, currency, amount_micros, requests, created_at)"
-        " VALUES (:id, :job, :step, :provider, :currency, :amount, :requests, :now)",
+        "INSERT INTO ledger_entries (id, account_id, kind, source, target, amount, hold_id, reason, actor,"
+        " second_actor, created_at) VALUES (:id, :account, :kind, :source, :target, :amount, :hold, :reason, :actor,"
+        " :second, :now)",
         {
-            "id": new_id("alw", clock),
-            "job": job_id,
-            "step": step_id,
-            "provider": provider,
-            "currency": currency,
-            "amount": amount_micros,
-            "requests": requests,
+            "id": new_id("led", clock),
+            "account": entry.account_id,
+            "kind": entry.kind,
+            "source": source,
+            "target": target,
+            "amount": amount,
+            "hold": entry.hold_id,
+            "reason": entry.reason,
+            "actor": entry.actor,
+            "second": entry.second_actor,
             "now": tx.now_us,
         },
     )
-
-
-def money_of_job(tx: Tx, job_id: str) -> Row:
-    """What is held, captured and released for a job, in credits, and how many of its holds are open."""
-    (row,) = tx.all(
-        "SELECT count(*) AS holds, CAST(coalesce(sum(h.amount), 0) AS BIGINT) AS quoted,"
-        " CAST(coalesce(sum(CASE WHEN c.hold_id IS NULL THEN h.amount ELSE 0 END), 0) AS BIGINT) AS held,"
-        " coalesce(sum(CASE WHEN c.hold_id IS NULL THEN 1 ELSE 0 END), 0) AS open,"
-        " CAST(coalesce(sum(c.captured), 0) AS BIGINT) AS captured,"
-        " CAST(coalesce(sum(c.released), 0) AS BIGINT) AS released"
-        " FROM holds h LEFT JOIN hold_closings c ON c.hold_id = h.id WHERE h.job_id = :job",
-        {"job": job_id},
-    )
-    return row

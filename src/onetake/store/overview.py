@@ -52,6 +52,12 @@ def count_for_people(tx: Tx) -> dict[str, int]:
     return {"unknown": 0, "parked": parked[0]["n"], "in_doubt": 0, **{row["what"]: row["n"] for row in rows}}
 
 
+def count_without_budget(tx: Tx) -> int:
+    """How many steps wait for room in a budget line."""
+    row = tx.one("SELECT count(*) AS n FROM steps WHERE state = 'waiting' AND waiting_for = 'budget'")
+    return int((row or {"n": 0})["n"])
+
+
 def list_unreachable(tx: Tx) -> list[Row]:
     """Providers whose steps are put off because their last sends never left: which, how many, and until when."""
     return tx.all(

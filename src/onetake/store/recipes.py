@@ -28,6 +28,19 @@ def record(tx: Tx, *, name: str, version: int, digest: str, content: str, source
         )
 
 
+def is_known(tx: Tx, name: str) -> bool:
+    """Whether any version of the recipe was ever ordered or quoted."""
+    return tx.one("SELECT 1 AS found FROM recipes WHERE name = :name LIMIT 1", {"name": name}) is not None
+
+
+def get_newest(tx: Tx, name: str) -> str:
+    """The TOML of the newest version of the recipe that was ever ordered or quoted."""
+    row = tx.one("SELECT source FROM recipes WHERE name = :name ORDER BY version DESC LIMIT 1", {"name": name})
+    if row is None:
+        raise LookupError(name)
+    return str(row["source"])
+
+
 def get_source(tx: Tx, digest: str) -> str:
     """The recipe's TOML as it was given, by the hash of its content."""
     row = tx.one("SELECT source FROM recipes WHERE hash = :hash", {"hash": digest})

@@ -19,6 +19,7 @@ class Step:
     name: str
     state: StepState
     waiting_for: WaitReason | None
+    waiting_on: str | None
     provider: str
     operation: str
     model: str
@@ -111,6 +112,20 @@ def list_without_address(tx: Tx) -> list[Step]:
     return [Step.of(row) for row in rows]
 
 
+def list_without_budget(tx: Tx, *, limit: int) -> list[Step]:
+    """Steps that wait for room in a budget line, oldest first."""
+    rows = tx.all(
+        "SELECT * FROM steps WHERE state = 'waiting' AND waiting_for = 'budget'"
+        f" ORDER BY created_at, position LIMIT {limit:d}"
+    )
+    return [Step.of(row) for row in rows]
+
+
+def is_any_without_budget(tx: Tx) -> bool:
+    """Whether a step waits for room in a budget line."""
+    return bool(list_without_budget(tx, limit=1))
+
+
 def postpone(tx: Tx, step: Step, not_before: int) -> None:
     """Put off what the step waits for; it stays in its state."""
     tx.put(
@@ -131,7 +146,7 @@ def advance(tx: Tx, step: Step, event: StepEvent, changes: Mapping[str, object] 
     after = STEP.after(step.state, event)
     if isinstance(after, Repeat):
         return None
-    values = {"waiting_for": None, "not_before": None, **(changes or {})}
+    values = {"waiting_for": None, "waiting_on": None, "not_before": None, **(changes or {})}
     assignments = "".join(f", {name} = :{name}" for name in values)
     moved = tx.do(
         f"UPDATE steps SET state = :to, version = version + 1, updated_at = :now{assignments}"

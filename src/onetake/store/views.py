@@ -7,19 +7,23 @@ from collections.abc import Iterable
 from onetake.domain.inputs import told_inputs
 from onetake.domain.projection import StepView, state_of, status_of
 from onetake.domain.states import AttemptState, JobState, StepState, WaitReason
-from onetake.store import artifacts, cases, jobs, journal, ledger, recipes
+from onetake.store import allowances, artifacts, cases, jobs, journal, ledger, recipes
 from onetake.store.database import Row, Tx
 
 LONG_WAIT_US = 60_000_000
 """What `--until-idle` doesn't wait for: a minute."""
 
+MONEY = ("quoted", "held", "captured", "released")
+"""What is told of a job's credits in a list."""
+
 _ALL = 2**31 - 1
 """A LIMIT that leaves nothing out."""
 
 _STEPS = (
-    "SELECT s.id, s.job_id, s.name, s.state, s.waiting_for, s.provider, s.operation, s.model, s.request_hash,"
-    " s.attempts, s.not_before, s.updated_at, a.id AS attempt_id, a.no AS attempt_no, a.state AS attempt, a.is_queued,"
-    " a.charged, a.error_category, a.error_code, a.error_message, a.accepted_at, r.ref,"
+    "SELECT s.id, s.job_id, s.name, s.state, s.waiting_for, s.waiting_on, s.provider, s.operation, s.model,"
+    " s.request_hash, s.attempts, s.not_before, s.updated_at, a.id AS attempt_id, a.no AS attempt_no,"
+    " a.state AS attempt, a.is_queued, a.charged, a.error_category, a.error_code, a.error_message,"
+    " a.accepted_at, r.ref,"
     " coalesce(a.lease_until, CASE WHEN a.state IN ('processing', 'collecting') THEN w.lease_until END) AS lease_until,"
     " EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open') AS has_case"
     " FROM steps s LEFT JOIN attempts a ON a.id = s.current_attempt_id LEFT JOIN refs r ON r.id = a.ref_id"
@@ -51,8 +55,8 @@ def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
     row = tx.one(
         "SELECT 1 AS found FROM attempts WHERE state = 'submitting' UNION ALL"
         " SELECT 1 AS found FROM attempts a WHERE a.state IN ('processing', 'collecting')"
-        " AND (a.not_before IS NULL OR a.not_before <= :soon)"
-        " AND NOT EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open') LIMIT 1",
+        " AND (a.not_before IS NULL OR a.not_before <= :soon) AND (a.worker_id IS NULL"
+        " OR NOT EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open')) LIMIT 1",
         {"soon": soon},
     )
     if row is not None:
@@ -61,6 +65,9 @@ def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
         "SELECT DISTINCT s.provider FROM steps s WHERE s.kind = 'generate'"
         " AND (s.not_before IS NULL OR s.not_before <= :soon)"
         " AND (s.state = 'ready' OR (s.state = 'waiting' AND s.waiting_for = 'address'))"
+        " AND NOT EXISTS (SELECT 1 FROM stops t JOIN jobs j ON j.id = s.job_id WHERE t.lifted_at IS NULL"
+        " AND ((t.kind = 'provider' AND t.subject = s.provider) OR (t.kind = 'recipe' AND t.subject = j.recipe_name)"
+        " OR (t.kind = 'account' AND t.subject = j.account_id)))"
         " AND NOT EXISTS (SELECT 1 FROM routes r WHERE r.provider = s.provider AND r.operation = s.operation"
         " AND r.paused_until > :soon)",
         {"soon": soon},
@@ -68,22 +75,34 @@ def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
     return bool({row["provider"] for row in rows} - set(closed))
 
 
-def list_jobs(tx: Tx, *, state: str | None = None, status: str | None = None, limit: int | None = None) -> list[Row]:
-    """Jobs, newest first, each as `onetake jobs list --json` prints it.
+def list_jobs(
+    tx: Tx,
+    *,
+    account_id: str | None = None,
+    campaign: str | None = None,
+    state: str | None = None,
+    status: str | None = None,
+    limit: int | None = None,
+) -> list[Row]:
+    """Jobs, newest first, each as `onetake jobs list --json` prints it; of every account, if none is named.
 
     The words of an open job are made from its steps, so filtering by one of those reads every open job.
     """
     stored = _stored_state(state, status)
     is_made_here = stored is JobState.OPEN
-    params = {"limit": _ALL if limit is None or is_made_here else limit, "state": stored}
-    wanted = "" if stored is None else "WHERE j.state = :state"
+    wants = {"state": stored, "account_id": account_id, "campaign": campaign}
+    params = {"limit": _ALL if limit is None or is_made_here else limit, **wants}
+    wanted = " AND ".join(f"j.{name} = :{name}" for name, value in wants.items() if value is not None)
+    wanted = f"WHERE {wanted}" if wanted else ""
     chosen = f"FROM jobs j {wanted} ORDER BY j.created_at DESC, j.id DESC LIMIT :limit"
     steps = _by_job(tx.all(f"{_STEPS} WHERE s.job_id IN (SELECT j.id {chosen}) ORDER BY s.position", params))
     files = _by_job(tx.all(f"{_FILES} WHERE o.job_id IN (SELECT j.id {chosen}) ORDER BY s.position, o.ordinal", params))
+    money = {row["job_id"]: row for row in ledger.list_money(tx, f"SELECT j.id {chosen}", params)}
     alarming = _by_job(tx.all(f"SELECT job_id, kind FROM ({_ALARMS}) a ORDER BY since, id"))
     found = (
         {
             **_summary(row, steps.get(row["id"], []), files.get(row["id"], [])),
+            "money": {name: money[row["id"]][name] for name in MONEY},
             "alarms": [alarm["kind"] for alarm in alarming.get(row["id"], [])],
         }
         for row in tx.all(f"SELECT j.* {chosen}", params)
@@ -117,7 +136,11 @@ def get_job(tx: Tx, job: Row) -> Row:
         "expected": job["expected"],
         "filled": job["filled"],
         "steps": [_step(tx, step) for step in steps],
-        "money": {**ledger.money_of_job(tx, job["id"]), "unit": "credit"},
+        "money": {
+            **ledger.money_of_job(tx, job["id"]),
+            "unit": "credit",
+            "spend": [_spend(row) for row in allowances.list_of_job(tx, job["id"])],
+        },
         "rejected_files": artifacts.list_rejected(tx, job["id"]),
         "cases": cases.list_of_job(tx, job["id"]),
         "alarms": tx.all(
@@ -126,6 +149,12 @@ def get_job(tx: Tx, job: Row) -> Row:
         ),
         "cancel_requested_at": job["cancel_requested_at"],
     }
+
+
+def _spend(row: Row) -> Row:
+    """What a step may cost at the provider, and what it did."""
+    names = ("step", "provider", "currency", "amount_micros", "requests", "reserved_at", "day", "settled_micros")
+    return {name: row[name] for name in (*names, "settled_requests", "settled_at")}
 
 
 def _views(steps: list[Row]) -> list[StepView]:
@@ -149,6 +178,7 @@ def _summary(job: Row, steps: list[Row], files: list[Row]) -> Row:
     return {
         "id": job["id"],
         "key": job["key"],
+        "campaign": job["campaign"],
         "state": state_of(JobState(job["state"]), views),
         "status": str(status_of(JobState(job["state"]), views)),
         "recipe": job["recipe_name"],
@@ -173,7 +203,17 @@ def _output(row: Row) -> Row:
 
 
 def _step(tx: Tx, step: Row) -> Row:
-    names = ("name", "state", "waiting_for", "provider", "operation", "model", "request_hash", "not_before")
+    names = (
+        "name",
+        "state",
+        "waiting_for",
+        "waiting_on",
+        "provider",
+        "operation",
+        "model",
+        "request_hash",
+        "not_before",
+    )
     return {**{name: step[name] for name in names}, "attempts": list_attempts(tx, step["id"])}
 
 

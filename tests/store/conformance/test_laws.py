@@ -31,6 +31,10 @@ _LINE = (
     "INSERT INTO quote_lines (id, quote_id, step_name, output_name, credits_max, spend_micros_max)"
     " SELECT 'qln_x', quote_id, 'draw', 'other',"
 )
+_ENTRY = (
+    "INSERT INTO ledger_entries (id, account_id, kind, source, target, amount, hold_id, reason, actor, created_at)"
+    " VALUES ('led_x', 'acc_default',"
+)
 _SEND = "INSERT INTO sends (attempt_id, n, kind, intended_at) VALUES (:submitting,"
 _ALARM = "INSERT INTO alarms (id, kind, subject, detail, since) VALUES ('alm_x',"
 _CASE = "INSERT INTO cases (id, kind, state, attempt_id, opened_at) VALUES ('cas_x',"
@@ -129,14 +133,43 @@ LAWS = {
     "a negative price": f"{_LINE} -1, 0 FROM jobs WHERE id = :done",
     "a negative spend": f"{_LINE} 0, -1 FROM jobs WHERE id = :done",
     "a negative allowance": "UPDATE allowances SET amount_micros = -1",
-    "an entry of nothing": (
-        "INSERT INTO ledger_entries (id, transaction_id, account_id, bucket, amount, reason, actor, created_at)"
-        " VALUES ('ent_x', 't', 'acc_default', 'held', 0, 'r', 'a', :now)"
+    "an entry of nothing": f"{_ENTRY} 'grant', 'granted', 'available', 0, NULL, 'r', 'a', :now)",
+    "an entry of less than nothing": f"{_ENTRY} 'grant', 'granted', 'available', -1, NULL, 'r', 'a', :now)",
+    "an entry into no bucket": f"{_ENTRY} 'grant', 'granted', 'lost', 1, NULL, 'r', 'a', :now)",
+    "an entry the wrong way": f"{_ENTRY} 'capture', 'captured', 'held', 1, :hold, 'r', 'a', :now)",
+    "a release of what was available": f"{_ENTRY} 'release', 'available', 'held', 1, :hold, 'r', 'a', :now)",
+    "a grant for a hold": f"{_ENTRY} 'grant', 'granted', 'available', 1, :hold, 'r', 'a', :now)",
+    "a capture of no hold": f"{_ENTRY} 'capture', 'held', 'captured', 1, NULL, 'r', 'a', :now)",
+    "a hold that is entered twice": f"{_ENTRY} 'hold', 'available', 'held', 1, :hold, 'r', 'a', :now)",
+    "a capture that is entered twice": f"{_ENTRY} 'capture', 'held', 'captured', 1, :closed_hold, 'r', 'a', :now)",
+    "a balance below nought": "UPDATE balances SET available = -1, held = held + available + 1",
+    "a balance that doesn't add up": "UPDATE balances SET available = available + 1",
+    "one quote for two jobs": f"{_JOB} 'job_x', account_id, 'other', quote_id, recipe_name, recipe_version,"
+    " recipe_hash, request_hash, 'open', 1, :now, :now FROM jobs WHERE id = :done",
+    "a line that bounds nothing": "UPDATE budgets SET spend_micros_max = NULL, currency = ''",
+    "a bound below nought": "UPDATE budgets SET spend_micros_max = -1",
+    "a spend without a currency": "UPDATE budgets SET currency = ''",
+    "two lines for one scope": (
+        "INSERT INTO budgets (id, provider, period, requests_max, created_at, updated_at)"
+        " VALUES ('bud_x', 'reapi', 'total', 5, :now, :now)"
     ),
-    "an entry in no bucket": (
-        "INSERT INTO ledger_entries (id, transaction_id, account_id, bucket, amount, reason, actor, created_at)"
-        " VALUES ('ent_x', 't', 'acc_default', 'lost', 1, 'r', 'a', :now)"
+    "a use below nought": "UPDATE budget_uses SET spend_micros = -1",
+    "a negative charge": (
+        "INSERT INTO charges (id, import_id, provider, record_key, amount_micros, created_at)"
+        " SELECT 'chg_x', id, 'reapi', 'other', -1, :now FROM usage_imports"
     ),
+    "one record twice": (
+        "INSERT INTO charges (id, import_id, provider, record_key, amount_micros, created_at)"
+        " SELECT 'chg_x', id, 'reapi', 'k', 1, :now FROM usage_imports"
+    ),
+    "one person alone for two": (
+        "INSERT INTO acts (id, act, subject, actor, second_actor, created_at)"
+        " VALUES ('act_x', 'a', 's', 'b', 'b', :now)"
+    ),
+    "two stops for one thing": (
+        "INSERT INTO stops (id, kind, subject, reason, actor, since) VALUES ('sto_x', 'recipe', 'r', 'r', 'a', :now)"
+    ),
+    "a role that nobody has": "UPDATE memberships SET role = 'king'",
     # doubts
     "two open cases of one kind": f"{_CASE} 'no_output', 'open', :working, :now)",
     "two alarms of one kind": f"{_ALARM} 'deadline', 's1', 'late', :now)",

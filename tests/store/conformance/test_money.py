@@ -10,7 +10,7 @@ from tests.store.shop import Shop
 
 
 async def close(shop: Shop, hold_id: str, event: HoldEvent) -> bool:
-    return await shop.do(ledger.close, hold_id, event, reason="r", actor="w1")
+    return await shop.do(ledger.close, shop.clock, hold_id, event, reason="r", actor="w1")
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,12 @@ async def test_two_accounts_may_use_the_same_key(shop: Shop) -> None:  # C119
     order = await shop.order("campaign-1")
     await shop.sql("INSERT INTO accounts (id, name, created_at) VALUES ('acc_b', 'b', 1)")
     await shop.sql(
+        "INSERT INTO quotes (id, account_id, recipe_hash, request_hash, created_at)"
+        " VALUES ('qte_b', 'acc_b', 'f', 'a', 1)"
+    )
+    await shop.sql(
         "INSERT INTO jobs (id, account_id, key, quote_id, recipe_name, recipe_version, recipe_hash, request_hash,"
-        " state, expected, created_at, updated_at) SELECT 'job_b', 'acc_b', key, quote_id, recipe_name,"
+        " state, expected, created_at, updated_at) SELECT 'job_b', 'acc_b', key, 'qte_b', recipe_name,"
         " recipe_version, recipe_hash, 'other', 'open', 1, 1, 1 FROM jobs"
     )
     mine = await shop.see(jobs.find_by_key, accounts.EMBEDDED, "campaign-1")

@@ -12,7 +12,7 @@ from onetake.store.attempts import Attempt
 from onetake.store.database import Row
 from tests.store.shop import DIGEST, SECOND, Order, Shop
 
-LISTED = {  # `onetake jobs list --json`
+LISTED = {"campaign", "money"} | {  # `onetake jobs list --json`
     *("id", "key", "state", "status", "recipe", "recipe_version", "recipe_hash", "request_hash"),
     *("created_at", "updated_at", "completed_at", "lease_until", "refs", "outputs", "error_category", "last_error"),
     "alarms",
@@ -53,6 +53,7 @@ async def test_the_list_has_every_promised_field(shop: Shop) -> None:
     assert job == {
         "id": order.job,
         "key": "my key",
+        "campaign": "",
         "state": "preparing",
         "status": "preparing",
         "recipe": "r",
@@ -70,6 +71,7 @@ async def test_the_list_has_every_promised_field(shop: Shop) -> None:
         ],
         "error_category": "",
         "last_error": "",
+        "money": {"quoted": 0, "held": 0, "captured": 0, "released": 0},
         "alarms": [],
     }
 
@@ -187,7 +189,11 @@ async def test_the_sheet_has_everything_about_a_job(shop: Shop) -> None:
     assert set(job) == LISTED | SHOWN
     assert (job["expected"], job["filled"], job["cancel_requested_at"]) == (2, 1, shop.clock.now_us())
     held = {"holds": 2, "quoted": 140, "held": 70, "open": 1, "captured": 70, "released": 0, "unit": "credit"}
-    assert job["money"] == held
+    assert {name: job["money"][name] for name in held} == held
+    assert [(each["step"], each["amount_micros"]) for each in job["money"]["spend"]] == [
+        ("draw", 40_000),
+        ("move", 40_000),
+    ]
     assert [(each["kind"], each["state"], each["step"]) for each in job["cases"]] == [("unknown", "open", "move")]
     assert [each["kind"] for each in job["alarms"]] == ["deadline"]
     draw, move = job["steps"]

@@ -7,7 +7,7 @@ text in canonical form; ids are prefixed text. What changes often stands in narr
 The words in CHECK constraints come from `domain.states`, so that a state the domain doesn't know can't be stored.
 """
 
-from onetake.store.schema import buys, doubts, money, orders
+from onetake.store.schema import buys, doubts, money, orders, people
 from onetake.store.schema.columns import metadata
 
-__all__ = ["buys", "doubts", "metadata", "money", "orders"]
+__all__ = ["buys", "doubts", "metadata", "money", "orders", "people"]

@@ -1,6 +1,7 @@
 """What was bought and what came of it: workers, attempts, bytes sent, refs, callbacks, files."""
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -63,6 +64,8 @@ attempts = Table(
     when("accepted_at"),
     count("is_queued"),
     string("charged", default="unknown"),
+    Column("cost_micros", BigInteger),
+    string("cost_currency"),
     string("error_category"),
     string("error_code"),
     string("error_message"),

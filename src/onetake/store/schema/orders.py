@@ -79,6 +79,7 @@ jobs = Table(
     Column("recipe_version", Integer, nullable=False),
     must("recipe_hash"),
     must("request_hash"),
+    string("campaign"),
     must("state"),
     count("expected"),
     count("filled"),
@@ -89,6 +90,8 @@ jobs = Table(
     moment("updated_at"),
     when("completed_at"),
     UniqueConstraint("account_id", "key"),
+    # A quote is accepted once.
+    Index("uq_jobs_quote_id", "quote_id", unique=True),
     ForeignKeyConstraint(["recipe_name", "recipe_version"], ["recipes.name", "recipes.version"]),
     one_of("state", s.JobState),
     # L7: complete means that every expected output is filled, counted in the same transaction.
@@ -117,6 +120,8 @@ steps = Table(
     must("kind"),
     must("state"),
     maybe("waiting_for"),
+    # The budget line that it waits for.
+    maybe("waiting_on"),
     string("provider"),
     string("operation"),
     string("model"),
@@ -145,6 +150,13 @@ steps = Table(
         "kind <> 'generate' OR state NOT IN ('ready', 'active', 'complete') OR request_hash IS NOT NULL", name="frozen"
     ),
     CheckConstraint("state <> 'active' OR current_attempt_id IS NOT NULL", name="active"),
+    Index(
+        "ix_steps_budget",
+        "created_at",
+        "position",
+        sqlite_where=text("state = 'waiting' AND waiting_for = 'budget'"),
+        postgresql_where=text("state = 'waiting' AND waiting_for = 'budget'"),
+    ),
     Index(
         "ix_steps_ready",
         "created_at",

@@ -1,0 +1,117 @@
+"""Budget lines as people set them: checked against one another, counted from what stands already, recorded."""
+
+from onetake.domain.errors import BadValueError, NotFoundError
+from onetake.domain.jsonvalue import shown
+from onetake.domain.roles import Act
+from onetake.engine import spending
+from onetake.engine.members import EMBEDDED
+from onetake.engine.turn import Turn
+from onetake.providers.catalogue import list_contracts
+from onetake.store import accounts, budgets
+from onetake.store.budgets import EACH, Line, Scope
+from onetake.store.database import Tx
+
+
+def set_line(
+    turn: Turn, scope: Scope, *, currency: str, spend_micros_max: int | None, requests_max: int | None
+) -> tuple[Line, bool]:
+    """The line that now stands for the scope, and whether it is new; what stands against it is counted.
+
+    Args:
+        turn: whose act it is.
+        scope: whom it binds; the account by its name or id.
+        currency: of the spend; empty where only requests are bounded.
+        spend_micros_max: most spend at providers; None: no bound.
+        requests_max: most requests; None: no bound.
+
+    Raises:
+        RoleError: the person may not.
+        NotFoundError: there is no such account.
+        BadValueError: it bounds nothing, or overlaps with a line in another currency.
+    """
+    member = turn.member(Act.BUDGET)
+    if member is EMBEDDED:
+        accounts.ensure_embedded(turn.tx)
+    if spend_micros_max is None and requests_max is None:
+        raise BadValueError("A budget line bounds spend, requests or both: give --spend or --requests.")
+    scope = _known(turn.tx, scope)
+    for other in budgets.list_open(turn.tx) if currency else ():
+        if other.currency and other.currency != currency and overlap(other.scope, scope):
+            raise BadValueError(
+                f"Line {other.id} ({spending.told(other)}) bounds some of the same spend in {other.currency}, so"
+                f" {currency} can't be added up with it: end that line, or give the amount in {other.currency};"
+                " nothing was changed."
+            )
+    found = budgets.find(turn.tx, scope)
+    if found is not None and found.currency != currency:
+        budgets.end(turn.tx, found.id)  # other bounds of the same line: its currency can't be changed in place
+        found = None
+    if found is None:
+        line = budgets.insert(
+            turn.tx,
+            turn.clock,
+            scope,
+            currency=currency,
+            spend_micros_max=spend_micros_max,
+            requests_max=requests_max,
+        )
+    else:
+        budgets.change(turn.tx, found, spend_micros_max=spend_micros_max, requests_max=requests_max)
+        line = Line(
+            id=found.id,
+            scope=scope,
+            currency=currency,
+            spend_micros_max=spend_micros_max,
+            requests_max=requests_max,
+        )
+    budgets.lock(turn.tx, [line.id])
+    budgets.put_uses(turn.tx, line.id, spending.recount(turn.tx, line))
+    accounts.record_act(
+        turn.tx, turn.clock, "budget_set", line.id, actor=member.person, data={"line": spending.told(line)}
+    )
+    return line, found is None
+
+
+def end_line(turn: Turn, line_id: str) -> None:
+    """Let a line bound nothing any more.
+
+    Raises:
+        RoleError: the person may not.
+        NotFoundError: no such line stands.
+    """
+    member = turn.member(Act.BUDGET)
+    line = next((line for line in budgets.list_open(turn.tx) if line.id == line_id), None)
+    if line is None:
+        raise NotFoundError(f"There is no budget line {shown(line_id)}: `onetake budgets list` names them.")
+    budgets.end(turn.tx, line.id)
+    accounts.record_act(
+        turn.tx, turn.clock, "budget_ended", line.id, actor=member.person, data={"line": spending.told(line)}
+    )
+
+
+def overlap(one: Scope, other: Scope) -> bool:
+    """Whether an allowance could stand against lines of both scopes."""
+    campaigns = {one.campaign, other.campaign}
+    return (
+        ("" in (one.account_id, other.account_id) or one.account_id == other.account_id)
+        and ("" in (one.provider, other.provider) or one.provider == other.provider)
+        and (bool(campaigns & {"", EACH}) or len(campaigns) == 1)
+    )
+
+
+def _known(tx: Tx, scope: Scope) -> Scope:
+    """The scope with the account's id.
+
+    Raises:
+        NotFoundError: there is no such account.
+        BadValueError: there is no such provider.
+    """
+    if scope.provider and scope.provider not in list_contracts():
+        listed = ", ".join(list_contracts())
+        raise BadValueError(f"There is no provider {shown(scope.provider)}: known are {listed}.")
+    if not scope.account_id:
+        return scope
+    found = accounts.find(tx, scope.account_id)
+    if found is None:
+        raise NotFoundError(f"There is no account {shown(scope.account_id)}.")
+    return Scope(account_id=found["id"], campaign=scope.campaign, provider=scope.provider, period=scope.period)

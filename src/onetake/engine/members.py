@@ -1,0 +1,93 @@
+"""Who acts, in which account, and whether that is permitted; what is somebody else's looks as if it weren't there."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from onetake.config import Settings
+from onetake.domain.errors import NotFoundError, RoleError
+from onetake.domain.jsonvalue import shown
+from onetake.domain.pricing import NO_CREDITS
+from onetake.domain.roles import TOLD, Act, may
+from onetake.domain.states import Role
+from onetake.store import accounts
+from onetake.store.database import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A person in an account.
+
+    Attributes:
+        plan: `none` or `credits`.
+        zone: the IANA time zone of the account's days.
+    """
+
+    account_id: str
+    plan: str
+    zone: str
+    person: str
+    roles: frozenset[Role]
+
+
+class Who(NamedTuple):
+    """In which account, by name or id, and as which person."""
+
+    account: str = accounts.EMBEDDED_NAME
+    person: str = accounts.OWNER_NAME
+
+
+def who_of(settings: Settings) -> Who:
+    """Who acts in this process."""
+    return Who(account=settings.account.name, person=settings.person)
+
+
+EMBEDDED = Member(
+    account_id=accounts.EMBEDDED,
+    plan=NO_CREDITS,
+    zone="UTC",
+    person=accounts.OWNER_NAME,
+    roles=frozenset({Role.OWNER}),
+)
+"""The embedded owner in the embedded account, whether or not they were made yet."""
+
+
+def require(tx: Tx, account: str, person: str, act: Act) -> Member:
+    """The person as a member of the account, who may do this.
+
+    Args:
+        tx: a transaction, or a snapshot.
+        account: its name or id.
+        person: the name.
+        act: what is to be done.
+
+    Raises:
+        NotFoundError: there is no such account, or the person has no part in it.
+        RoleError: the person's roles don't permit the act.
+    """
+    found = accounts.find_member(tx, account, person)
+    if not found and (account, person) == (accounts.EMBEDDED_NAME, accounts.OWNER_NAME):
+        return EMBEDDED  # made with the first order
+    roles = frozenset(Role(row["role"]) for row in found if row["role"])
+    if not roles:
+        raise NotFoundError(
+            f"There is no account {shown(account)!r} in which {shown(person)!r} may act: check ONETAKE_ACCOUNT__NAME"
+            " and ONETAKE_PERSON, or let an owner add the person with `onetake people add`."
+        )
+    if not may(roles, act):
+        told = " and ".join(sorted(roles))
+        raise RoleError(f"{person} is {told} of {found[0]['name']}, and may not {TOLD[act]} there.")
+    row = found[0]
+    return Member(account_id=row["id"], plan=row["plan"], zone=row["zone"], person=person, roles=roles)
+
+
+def require_second(tx: Tx, member: Member, second: str | None, act: Act) -> str:
+    """The name of the second person that the act takes.
+
+    Raises:
+        RoleError: nobody is named, it is the same person, or one whose roles don't permit the act.
+    """
+    if second is None or second == member.person:
+        raise RoleError(f"It takes two people to {TOLD[act]}: name another one with --second.")
+    if not may(accounts.roles_of(tx, member.account_id, second), act):
+        raise RoleError(f"{shown(second)} may not {TOLD[act]} in this account: name another person with --second.")
+    return second

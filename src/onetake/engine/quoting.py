@@ -1,0 +1,156 @@
+"""Quotes: computed here, frozen with what they were made for, and compared with what stands when they are accepted."""
+
+from collections.abc import Sequence
+
+from onetake.clock import new_id
+from onetake.domain.canonical import encode, parse
+from onetake.domain.differences import differences
+from onetake.domain.errors import ConsentError, NotFoundError, QuoteExpiredError, QuoteUsedError
+from onetake.domain.jsonvalue import shown
+from onetake.domain.moments import utc
+from onetake.domain.output_fields import expected_outputs
+from onetake.domain.pricing import QuoteLine, input_digests, price_version, quote_lines
+from onetake.domain.recipe import Recipe
+from onetake.domain.roles import Act
+from onetake.engine.members import EMBEDDED, Member
+from onetake.engine.orders import Order, Quote, Requoted
+from onetake.engine.turn import Turn
+from onetake.store import accounts, quotes, recipes
+from onetake.store.database import Row, Tx
+
+
+def quote(turn: Turn, order: Order, *, valid_s: int) -> Quote:
+    """A quote for the order, which stands for so many seconds; nothing is held and nothing is ordered.
+
+    Raises:
+        NotFoundError: there is no such account.
+        RoleError: the person may not order there.
+        RecipeError: the recipe's name and version stand for other content.
+        BadValueError: credits are charged, and the recipe has no price.
+    """
+    member = turn.member(Act.ORDER)
+    if member is EMBEDDED:
+        accounts.ensure_embedded(turn.tx)
+    record_recipe(turn.tx, order)
+    outputs = expected_outputs(order.recipe, order.inputs)
+    lines = quote_lines(order.recipe, order.inputs, outputs, plan=member.plan)
+    return _keep(turn, order, member, lines, valid_s=valid_s)
+
+
+def record_recipe(tx: Tx, order: Order) -> None:
+    """Keep the recipe of an order.
+
+    Raises:
+        RecipeError: its name and version stand for other content.
+    """
+    recipe = order.recipe
+    recipes.record(
+        tx,
+        name=recipe.name,
+        version=recipe.version,
+        digest=recipe.hash,
+        content=recipe.canonical,
+        source=order.source,
+    )
+
+
+def check_consent(recipe: Recipe, given: str | None) -> None:
+    """Return if the customer agreed to the wording that the recipe asks for.
+
+    Raises:
+        ConsentError: nothing was agreed to, or another wording.
+    """
+    wanted = recipe.consent.version if recipe.consent else None
+    if wanted is None or given == wanted:
+        return
+    what = "nothing was agreed to" if given is None else f"{shown(given)} was agreed to"
+    raise ConsentError(
+        f"Recipe {recipe.name} asks for consent to the wording {wanted}, and {what}: show it and give --consent"
+        f" {wanted}; nothing is held.",
+        fields={"/consent": f"must be {wanted}"},
+    )
+
+
+def quoted_as(order: Order, member: Member, *, consent_version: str, expires_at: int | None = None) -> quotes.Quoted:
+    """What a quote for the order freezes."""
+    return quotes.Quoted(
+        account_id=member.account_id,
+        recipe_hash=order.recipe.hash,
+        request_hash=order.request_hash,
+        price_version=price_version(order.recipe),
+        consent_version=consent_version,
+        expires_at=expires_at,
+    )
+
+
+def check_quote(turn: Turn, member: Member, order: Order, lines: Sequence[QuoteLine], quote_id: str) -> Requoted | None:
+    """None if the quote says what holds now; else what moved, with a new quote.
+
+    Raises:
+        NotFoundError: the account has no such quote.
+        QuoteUsedError: it was accepted before.
+        QuoteExpiredError: it was made too long ago.
+    """
+    found = quotes.find(turn.tx, member.account_id, quote_id)
+    if found is None or found["recipe_name"] is None:
+        raise NotFoundError(f"There is no quote {shown(quote_id)}.")
+    if found["job_id"] is not None:
+        raise QuoteUsedError(
+            f"Quote {quote_id} was accepted before, for job {found['job_id']}: make a new one for another job."
+        )
+    if found["expires_at"] <= turn.tx.now_us:
+        raise QuoteExpiredError(
+            f"Quote {quote_id} stood until {utc(found['expires_at'])}: make a new one; nothing is held."
+        )
+    fields = _moved(turn.tx, found, order, lines)
+    if not fields:
+        return None
+    valid_s = (found["expires_at"] - found["created_at"]) // 1_000_000
+    return Requoted(quote=_keep(turn, order, member, lines, valid_s=valid_s), fields=fields)
+
+
+def _moved(tx: Tx, found: Row, order: Order, lines: Sequence[QuoteLine]) -> dict[str, str]:
+    """What differs between the quote and what holds now, by JSON Pointer."""
+    recipe = order.recipe
+    fields = {f"/inputs{place}": change for place, change in differences(parse(found["inputs"]), order.inputs).items()}
+    if found["recipe_hash"] != recipe.hash:
+        before = f"{found['recipe_name']} {found['recipe_version']}"
+        fields["/recipe"] = f"is {recipe.name} {recipe.version} ({recipe.hash[:12]}), was {before}"
+    if found["consent_version"] != (recipe.consent.version if recipe.consent else ""):
+        now = recipe.consent.version if recipe.consent else "none"
+        fields["/consent"] = f"is {now}, was {found['consent_version'] or 'none'}"
+    old = {
+        (row["step_name"], row["output_name"], row["ordinal"]): int(row["credits_max"])
+        for row in quotes.list_lines(tx, found["id"])
+    }
+    new = {(line.step_name, line.output_name, line.ordinal): line.credits_max for line in lines}
+    if old != new:
+        fields["/credits"] = f"is {sum(new.values())}, was {sum(old.values())}"
+    return fields
+
+
+def _keep(turn: Turn, order: Order, member: Member, lines: Sequence[QuoteLine], *, valid_s: int) -> Quote:
+    recipe, consent = order.recipe, order.recipe.consent
+    quote_id, expires_at = new_id("qte", turn.clock), turn.tx.now_us + valid_s * 1_000_000
+    consent_version = consent.version if consent else ""
+    quoted = quoted_as(order, member, consent_version=consent_version, expires_at=expires_at)
+    quotes.insert(turn.tx, quote_id, quoted, is_accepted=False)
+    quotes.insert_request(
+        turn.tx,
+        quote_id,
+        recipe=(recipe.name, recipe.version),
+        inputs=encode(order.inputs).decode(),
+        input_digests=encode(dict(input_digests(order.inputs))).decode(),
+        actor=turn.actor,
+    )
+    quotes.insert_lines(turn.tx, turn.clock, quote_id, lines)
+    return Quote(
+        id=quote_id,
+        recipe=f"{recipe.name} {recipe.version}",
+        recipe_hash=recipe.hash,
+        price_version=quoted.price_version,
+        consent_version=consent_version,
+        consent_text=consent.text if consent else "",
+        lines=tuple(lines),
+        expires_at=expires_at,
+    )

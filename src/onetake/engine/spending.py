@@ -1,0 +1,229 @@
+"""Provider spend: a job is let through once, whole, at worst; each step is settled by what it did cost.
+
+Where no line is set, nothing is counted and only the moment is kept. Day lines count an allowance on the day of the
+account on which its step was dispatched; what crosses a line is not sent: its step waits with the line named.
+"""
+
+import datetime
+import zoneinfo
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import structlog
+
+from onetake.domain.amounts import told_micros
+from onetake.domain.errors import DatabaseError
+from onetake.domain.events import StepEvent
+from onetake.domain.states import Period, WaitReason
+from onetake.engine.parts import Parts
+from onetake.engine.turn import Turn
+from onetake.engine.waiting import Bell, first_of
+from onetake.store import allowances, budgets, jobs, steps
+from onetake.store.budgets import EACH, Amount, Line, Place
+from onetake.store.database import Row, Tx
+from onetake.store.steps import Step
+
+REOPEN_MAX = 100
+"""Waiting steps that are looked at in one transaction, oldest first."""
+
+_log = structlog.get_logger("onetake.spending")
+
+
+class SpendGate:
+    """The budget lines as one transaction finds them."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn, self._lines = turn, budgets.list_open(turn.tx)
+
+    def admits(self, step: Step) -> bool:
+        """Whether the step may be sent; one that may not is parked, with the line that it waits for."""
+        crossed = self.find_crossed(step)
+        if crossed is None:
+            return True
+        changes = {"waiting_for": WaitReason.BUDGET, "waiting_on": crossed.id}
+        if steps.advance(self._turn.tx, step, StepEvent.PARKED, changes):
+            why = f"it would cross the budget line {crossed.id} ({told(crossed)}), so it isn't sent"
+            data = {"waiting_for": WaitReason.BUDGET, "line": crossed.id, "why": why}
+            self._turn.tell("step.parked", step, data=data)
+        return False
+
+    def find_crossed(self, step: Step) -> Line | None:
+        """The first line that the step's job would cross; None where it fits, and then it is reserved."""
+        tx = self._turn.tx
+        if not self._lines:
+            allowances.reserve(tx, step.job_id)
+            return None
+        open_ = [row for row in allowances.list_whole(tx, job_id=step.job_id) if row["reserved_at"] is None]
+        if not open_:
+            self._move_day(step)
+            return None
+        lines = [line for line in self._lines if any(binds(line, row) for row in open_)]
+        budgets.lock(tx, (line.id for line in lines))
+        foreign = next((line for line in lines if any(is_foreign(line, row) for row in open_)), None)
+        if foreign is not None:
+            return foreign
+        wanted = _amounts(lines, ({**row, "day": day_of(row["zone"], tx.now_us)} for row in open_))
+        by_id = {line.id: line for line in lines}
+        for place, amount in wanted.items():
+            if _crosses(by_id[place.line_id], budgets.get_use(tx, place), amount):
+                return by_id[place.line_id]
+        for place, amount in wanted.items():
+            budgets.add(tx, place, amount)
+        for row in open_:
+            allowances.put_day(tx, row["id"], day_of(row["zone"], tx.now_us))
+        allowances.reserve(tx, step.job_id)
+        return None
+
+    def _move_day(self, step: Step) -> None:
+        """Count a step that is dispatched on a later day there; it is never stranded for that day's line."""
+        tx = self._turn.tx
+        row = allowances.get_of_step(tx, step.id)
+        today = day_of(row["zone"], tx.now_us) if row else ""
+        if row is None or row["day"] in (None, today) or row["settled_at"] is not None:
+            return
+        lines = [line for line in self._lines if line.scope.period is Period.DAY and binds(line, row)]
+        budgets.lock(tx, (line.id for line in lines))
+        for place, amount in _amounts(lines, [row]).items():
+            budgets.add(tx, place, _negative(amount))
+        for place, amount in _amounts(lines, [{**row, "day": today}]).items():
+            budgets.add(tx, place, amount)
+        allowances.put_day(tx, row["id"], today)
+
+
+def reopen(turn: Turn) -> int:
+    """How many steps that waited for a budget are ready again: those whose whole job fits now, oldest first."""
+    gate, opened = SpendGate(turn), 0
+    for step in steps.list_without_budget(turn.tx, limit=REOPEN_MAX):
+        jobs.get(turn.tx, step.job_id)
+        standing = steps.get(turn.tx, step.id)
+        if standing.waiting_for is not WaitReason.BUDGET or gate.find_crossed(standing) is not None:
+            continue
+        if steps.advance(turn.tx, standing, StepEvent.OPENED):
+            turn.tell("step.admitted", standing)
+            opened += 1
+    return opened
+
+
+async def keep_admitting(parts: Parts, worker_id: Callable[[], str], stop: Bell, *, pace_s: float) -> None:
+    """Let through what waits for a budget as soon as it fits, until told to stop."""
+    while not stop.is_set():
+        try:
+            if await admit(parts, worker_id()):
+                parts.wake.set()
+        except DatabaseError as error:
+            _log.error("budgets.not_asked", error=error.sentence)
+        await first_of(pace_s, parts.clock, stop)
+
+
+async def admit(parts: Parts, worker_id: str) -> bool:
+    """Whether a step that waited for a budget is ready again."""
+    is_waiting = await parts.database.read(steps.is_any_without_budget)
+    return is_waiting and await parts.act(worker_id, reopen) > 0
+
+
+def settle(turn: Turn, step_id: str) -> None:
+    """Count a step that has ended by what it did cost, unless something bought for it is still in doubt."""
+    row = allowances.find_spent(turn.tx, step_id)
+    if row is None or row["in_doubt"]:
+        return
+    spent, billed = int(row["spent"]), int(row["billed"])
+    if (row["settled_micros"], row["settled_requests"]) == (spent, billed):
+        return
+    if row["has_lines"] and row["reserved_at"] is not None:
+        now = {**row, "settled_micros": spent, "settled_requests": billed, "settled_at": turn.tx.now_us}
+        _replace(turn.tx, row, now)
+    allowances.settle(turn.tx, row["id"], spend_micros=spent, requests=billed)
+
+
+def _replace(tx: Tx, old: Row, new: Mapping[str, object]) -> None:
+    """Let a settled allowance stand against its lines by what it did cost."""
+    lines = [line for line in budgets.list_open(tx) if binds(line, old)]
+    budgets.lock(tx, (line.id for line in lines))
+    for place, amount in _amounts(lines, [old]).items():
+        budgets.add(tx, place, _negative(amount))
+    for place, amount in _amounts(lines, [new]).items():
+        budgets.add(tx, place, amount)
+
+
+def recount(tx: Tx, line: Line) -> dict[tuple[str, str], Amount]:
+    """What must stand against the line, from the allowances themselves, by day and campaign."""
+    rows = [
+        {**row, "day": row["day"] or day_of(row["zone"], row["reserved_at"])}
+        for row in allowances.list_whole(tx)
+        if binds(line, row)
+    ]
+    return {(place.day, place.campaign): amount for place, amount in _amounts([line], rows).items()}
+
+
+def list_today(tx: Tx, line: Line) -> list[Row]:
+    """What stands against the line now: for a day line the last day that has something, in each campaign."""
+    uses = [row for row in budgets.list_uses(tx, line.id) if row["spend_micros"] or row["requests"]]
+    last = max((row["day"] for row in uses), default="")
+    return [row for row in uses if row["day"] == last]
+
+
+def binds(line: Line, allowance: Mapping[str, object]) -> bool:
+    """Whether the allowance stands against the line."""
+    scope = line.scope
+    return (
+        scope.account_id in ("", allowance["account_id"])
+        and scope.provider in ("", allowance["provider"])
+        and (scope.campaign in ("", allowance["campaign"]) or (scope.campaign == EACH and bool(allowance["campaign"])))
+    )
+
+
+def is_foreign(line: Line, allowance: Mapping[str, object]) -> bool:
+    """Whether the line bounds spend in another currency, so that nobody can say whether the allowance fits."""
+    return bool(line.currency and allowance["amount_micros"]) and allowance["currency"] != line.currency
+
+
+def day_of(zone: str, moment_us: int) -> str:
+    """The day of the zone on which the moment lies, as YYYY-MM-DD."""
+    moment = datetime.datetime.fromtimestamp(moment_us / 1e6, zoneinfo.ZoneInfo(zone))
+    return moment.date().isoformat()
+
+
+def told(line: Line) -> str:
+    """The line for people: whom it binds, and to what."""
+    scope = line.scope
+    whom = [
+        f"account {scope.account_id}" if scope.account_id else "",
+        "each campaign" if scope.campaign == EACH else f"campaign {scope.campaign}" if scope.campaign else "",
+        f"provider {scope.provider}" if scope.provider else "",
+    ]
+    bounds = [
+        "" if line.spend_micros_max is None else told_micros(line.spend_micros_max, line.currency),
+        "" if line.requests_max is None else f"{line.requests_max} requests",
+    ]
+    period = "a day" if scope.period is Period.DAY else "in all"
+    return f"{', '.join(filter(None, whom)) or 'everything'}: {' and '.join(filter(None, bounds))} {period}"
+
+
+def _amounts(lines: Iterable[Line], rows: Iterable[Mapping[str, object]]) -> dict[Place, Amount]:
+    """What the allowances come to against each line, in the order of the lines."""
+    found: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
+    standing: Sequence[Mapping[str, object]] = list(rows)
+    for line in lines:
+        for row in standing:
+            if not binds(line, row):
+                continue
+            place = Place(
+                line_id=line.id,
+                day=str(row["day"] or "") if line.scope.period is Period.DAY else "",
+                campaign=str(row["campaign"]) if line.scope.campaign == EACH else "",
+            )
+            is_settled = row["settled_at"] is not None
+            spend = row["settled_micros" if is_settled else "amount_micros"]
+            requests = row["settled_requests" if is_settled else "requests"]
+            found[place][0] += int(str(spend)) if row["currency"] == line.currency else 0
+            found[place][1] += int(str(requests))
+    return {place: Amount(spend_micros=spend, requests=requests) for place, (spend, requests) in found.items()}
+
+
+def _crosses(line: Line, use: Amount, more: Amount) -> bool:
+    is_over_spend = line.spend_micros_max is not None and use.spend_micros + more.spend_micros > line.spend_micros_max
+    return is_over_spend or (line.requests_max is not None and use.requests + more.requests > line.requests_max)
+
+
+def _negative(amount: Amount) -> Amount:
+    return Amount(spend_micros=-amount.spend_micros, requests=-amount.requests)

@@ -1,0 +1,90 @@
+"""Allowances: what a step may cost at the provider at worst, set aside with the job; settled by what it did cost."""
+
+from onetake.clock import Clock, new_id
+from onetake.domain.pricing import Worst
+from onetake.store.database import Row, Tx
+
+_WHOLE = (
+    "SELECT w.*, j.account_id, j.campaign, a.zone FROM allowances w JOIN jobs j ON j.id = w.job_id"
+    " JOIN accounts a ON a.id = j.account_id"
+)
+
+
+def insert(tx: Tx, clock: Clock, worst: Worst, *, job_id: str, step_id: str, provider: str) -> None:
+    """What the step may cost at worst, permitted replacements included; no budget is asked yet."""
+    tx.put(
+        "INSERT INTO allowances (id, job_id, step_id, provider, currency, amount_micros, requests, created_at)"
+        " VALUES (:id, :job, :step, :provider, :currency, :amount, :requests, :now)",
+        {
+            "id": new_id("alw", clock),
+            "job": job_id,
+            "step": step_id,
+            "provider": provider,
+            "currency": worst.currency,
+            "amount": worst.spend_micros,
+            "requests": worst.requests,
+            "now": tx.now_us,
+        },
+    )
+
+
+def list_of_job(tx: Tx, job_id: str) -> list[Row]:
+    """What each step of the job may cost at worst, and what it did cost once that is settled."""
+    return tx.all(
+        "SELECT w.*, s.name AS step FROM allowances w JOIN steps s ON s.id = w.step_id WHERE w.job_id = :job"
+        " ORDER BY s.position",
+        {"job": job_id},
+    )
+
+
+def get_of_step(tx: Tx, step_id: str) -> Row | None:
+    """What the step may cost, with the job's account, campaign and the account's zone."""
+    return tx.one(f"{_WHOLE} WHERE w.step_id = :step", {"step": step_id})
+
+
+def list_whole(tx: Tx, *, job_id: str | None = None) -> list[Row]:
+    """Allowances that were reserved, with account, campaign and zone; of one job, all of them."""
+    if job_id is not None:
+        return tx.all(f"{_WHOLE} WHERE w.job_id = :job ORDER BY w.id", {"job": job_id})
+    return tx.all(f"{_WHOLE} WHERE w.reserved_at IS NOT NULL ORDER BY w.id")
+
+
+def reserve(tx: Tx, job_id: str) -> None:
+    """Let the whole job through: each of its allowances stands from now on."""
+    tx.put(
+        "UPDATE allowances SET reserved_at = :now WHERE job_id = :job AND reserved_at IS NULL",
+        {"now": tx.now_us, "job": job_id},
+    )
+
+
+def put_day(tx: Tx, allowance_id: str, day: str) -> None:
+    """Keep on which day of the account it was dispatched."""
+    tx.put("UPDATE allowances SET day = :day WHERE id = :id", {"day": day, "id": allowance_id})
+
+
+def settle(tx: Tx, allowance_id: str, *, spend_micros: int, requests: int) -> None:
+    """Keep what it did cost; again, where the provider's records say otherwise."""
+    tx.put(
+        "UPDATE allowances SET settled_micros = :spend, settled_requests = :requests, settled_at = :now WHERE id = :id",
+        {"spend": spend_micros, "requests": requests, "now": tx.now_us, "id": allowance_id},
+    )
+
+
+def find_spent(tx: Tx, step_id: str) -> Row | None:
+    """What the step may cost, and what it did cost so far by the attempts that are billed.
+
+    Beside the allowance: `in_doubt`, how many attempts go on or may be billed; `billed`, how many are; `spent`, what
+    they cost, at worst where the provider didn't say; `has_lines`, whether any budget line stands.
+    """
+    return tx.one(
+        "SELECT w.*, j.account_id, j.campaign, a.zone,"
+        " EXISTS (SELECT 1 FROM budgets b WHERE b.ended_at IS NULL) AS has_lines, (SELECT count(*) FROM attempts t"
+        " WHERE t.step_id = w.step_id AND (t.ended_at IS NULL OR t.charged = 'unknown')) AS in_doubt,"
+        " (SELECT count(*) FROM attempts t WHERE t.step_id = w.step_id AND t.charged = 'yes') AS billed,"
+        " (SELECT CAST(coalesce(sum(CASE WHEN t.cost_micros IS NOT NULL AND t.cost_currency = w.currency"
+        " THEN t.cost_micros ELSE w.amount_micros / w.requests END), 0) AS BIGINT) FROM attempts t"
+        " WHERE t.step_id = w.step_id AND t.charged = 'yes') AS spent"
+        " FROM allowances w JOIN jobs j ON j.id = w.job_id JOIN accounts a ON a.id = j.account_id"
+        " WHERE w.step_id = :step",
+        {"step": step_id},
+    )

@@ -1,0 +1,212 @@
+"""Budget lines: what crosses one isn't sent, waits with the line named, and goes on when there is room."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from onetake.domain.errors import BadValueError, NotFoundError
+from onetake.domain.recipe_toml import parse_recipe
+from onetake.domain.states import Period
+from onetake.engine import bookkeeping, budgeting
+from onetake.engine.auditing import find_faults
+from onetake.engine.intake import accept
+from onetake.engine.orders import prepare
+from onetake.sandbox import SandboxOptions
+from onetake.store import budgets
+from onetake.store.budgets import Line, Scope
+from tests.engine.recipes import clip_of, still
+from tests.engine.rig import Rig, rigged
+
+PRICE = "[steps.price]\nspend_micros_max = 100\ncurrency = 'USD'\n"
+DEAR = "[steps.price]\nspend_micros_max = 1000\ncurrency = 'USD'\n"
+SOURCE = still(PRICE)
+CHAIN = still(PRICE).replace('name = "still"', 'name = "chain"', 1) + clip_of("still").replace(
+    "[[steps.outputs]]", f"{DEAR}\n[[steps.outputs]]"
+)
+TWICE = "[steps.replacement]\nreasons = ['provider_failed']\ncount_max = 1\n"
+TOTAL = Scope()
+
+
+async def bound(rig: Rig, scope: Scope = TOTAL, *, spend: int | None = None, requests: int | None = None) -> Line:
+    """A line, set by a person."""
+    currency = "" if spend is None else "USD"
+    line, _ = await rig.act(budgeting.set_line, scope, currency=currency, spend_micros_max=spend, requests_max=requests)
+    return line
+
+
+async def order(rig: Rig, number: int, source: str = SOURCE, campaign: str | None = None) -> str:
+    """The id of a job."""
+    made = prepare(parse_recipe(source, "t"), source, inputs={"prompt": f"Dune {number}"}, campaign=campaign)
+    return (await rig.act(accept, made)).job_id
+
+
+async def used(rig: Rig, line: Line) -> list[tuple[str, int, int]]:
+    """What stands against the line: the day or the campaign, spend and requests."""
+    assert await rig.parts.database.read(lambda tx: list(find_faults(tx))) == []
+    rows = await rig.parts.database.read(budgets.list_uses, line.id)
+    found = [(row["day"] or row["campaign"], row["spend_micros"], row["requests"]) for row in rows]
+    return [each for each in found if each[1:] != (0, 0)]
+
+
+async def test_what_would_cross_a_line_waits_with_the_line_named_and_goes_on_with_room(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        line = await bound(rig, spend=250)
+        jobs = [await order(rig, number) for number in range(4)]
+        await rig.work()
+        states = [await rig.state(job) for job in jobs]
+        assert states.count("complete") == 2
+        assert len(rig.bought()) == 2
+        waiting = jobs[next(place for place, state in enumerate(states) if state != "complete")]
+        (step,) = (await rig.view(waiting))["steps"]
+        assert (step["state"], step["waiting_for"], step["waiting_on"]) == ("waiting", "budget", line.id)
+        parked = [each["data"] for each in await rig.journal(waiting) if each["event"] == "step.parked"]
+        assert len(parked) == 1
+        assert f"it would cross the budget line {line.id} (everything: 0.00025 USD in all)" in parked[0]["why"]
+        assert await used(rig, line) == [("", 200, 2)]
+        same, is_new = await rig.act(budgeting.set_line, TOTAL, currency="USD", spend_micros_max=400, requests_max=None)
+        assert (same.id, is_new) == (line.id, False)
+        await rig.work()
+        assert {await rig.state(job) for job in jobs} == {"complete"}
+        assert await used(rig, line) == [("", 400, 4)]
+
+
+async def test_a_whole_chain_is_reserved_before_its_first_send_replacements_included(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        line = await bound(rig, spend=1099)
+        job = await order(rig, 1, CHAIN)
+        await rig.work()
+        assert (await rig.state(job), rig.bought()) == ("draw_waiting", [])
+        await budgets_raised(rig, 1100)
+        await rig.work()
+        assert await rig.state(job) == "complete"
+        assert await used(rig, line) == [("", 1100, 2)]
+
+
+async def budgets_raised(rig: Rig, spend: int) -> None:
+    """The line over everything, with another bound."""
+    await bound(rig, spend=spend)
+
+
+async def test_a_permitted_replacement_counts_until_it_is_not_needed(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        line = await bound(rig, spend=200)
+        first = await order(rig, 1, still(PRICE + TWICE))
+        async with rig.working():
+            await rig.until_told(first, "attempt.submitting")
+            assert await used(rig, line) == [("", 200, 2)]
+            await rig.until(first, "complete")
+        assert await used(rig, line) == [("", 100, 1)]
+
+
+async def test_a_refusal_costs_nothing_and_an_unknown_stays_at_worst(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        line = await bound(rig, spend=1000)
+        rig.sandbox.script("refuse_4xx")
+        await order(rig, 1)
+        await rig.work()
+        assert await used(rig, line) == []
+        rig.sandbox.script("accept_then_drop")
+        await order(rig, 2)
+        await rig.work()
+        rig.clock.leap(30 * 86_400)
+        await rig.work()
+        assert await used(rig, line) == [("", 100, 1)]
+
+
+async def test_a_day_line_has_room_again_the_next_day_of_the_account(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.act(bookkeeping.change_account, plan=None, zone="Pacific/Auckland")
+        line = await bound(rig, Scope(period=Period.DAY), requests=1)
+        jobs = [await order(rig, number) for number in range(2)]
+        await rig.work()
+        assert sorted([await rig.state(job) for job in jobs]) == ["complete", "draw_waiting"]
+        rig.clock.leap(86_400)
+        await rig.work()
+        assert [await rig.state(job) for job in jobs] == ["complete"] * 2
+        days = [day for day, _, _ in await used(rig, line)]
+        assert len(days) == len(set(days)) == 2
+
+
+async def test_a_later_step_counts_on_the_day_of_its_own_dispatch_and_is_never_stranded(tmp_path: Path) -> None:
+    async with rigged(tmp_path, SandboxOptions(tiny=True, retry_after_s=2 * 86_400)) as rig:
+        line = await bound(rig, Scope(period=Period.DAY), spend=1100)
+        rig.sandbox.script("refuse_429", route="video")
+        chain = await order(
+            rig, 1, CHAIN.replace("duration = 1", "duration = 1\n[steps.repeats]\nelapsed_s_max = 999999")
+        )
+        await rig.work()
+        assert await rig.state(chain) == "move_ready"
+        rig.clock.leap(2 * 86_400)
+        filler = await order(rig, 2)
+        await rig.work()
+        assert await rig.state(chain) == "complete"
+        assert await rig.state(filler) in ("complete", "draw_waiting")
+        spent = {day: spend for day, spend, _ in await used(rig, line)}
+        assert max(spent.values()) >= 1000
+        assert len(spent) == 2
+
+
+async def test_each_campaign_is_bound_by_itself_so_one_batch_cannot_eat_everything(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        line = await bound(rig, Scope(campaign="*"), requests=2)
+        spring = [await order(rig, number, campaign="spring") for number in range(4)]
+        other = [await order(rig, number + 10, campaign="autumn") for number in range(2)]
+        free = await order(rig, 20)
+        await rig.work()
+        assert sorted([await rig.state(job) for job in spring]) == ["complete"] * 2 + ["draw_waiting"] * 2
+        assert {await rig.state(job) for job in [*other, free]} == {"complete"}
+        assert await used(rig, line) == [("autumn", 0, 2), ("spring", 0, 2)]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_two_workers_never_pass_a_line_together(kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, kind=kind) as rig:
+        line = await bound(rig, requests=5)
+        for number in range(12):
+            await order(rig, number)
+        async with rig.beside() as other:
+            await asyncio.gather(rig.work(), rig.work(other))
+        assert len(rig.bought()) == 5
+        assert await used(rig, line) == [("", 0, 5)]
+
+
+async def test_a_new_line_counts_what_stands_already(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        for number in range(3):
+            await order(rig, number)
+        await rig.work()
+        line = await bound(rig, Scope(provider="reapi", period=Period.DAY), spend=300)
+        assert [each[1:] for each in await used(rig, line)] == [(300, 3)]
+        waits = await order(rig, 9)
+        await rig.work()
+        assert await rig.state(waits) == "draw_waiting"
+        await rig.act(budgeting.end_line, line.id)
+        await rig.work()
+        assert await rig.state(waits) == "complete"
+
+
+async def test_a_line_in_another_currency_than_the_step_lets_nothing_through(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.act(budgeting.set_line, TOTAL, currency="EUR", spend_micros_max=10**9, requests_max=None)
+        job = await order(rig, 1)
+        await rig.work()
+        assert (await rig.state(job), rig.bought()) == ("draw_waiting", [])
+
+
+async def test_lines_that_meet_must_be_in_one_currency(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        line = await bound(rig, Scope(provider="reapi"), spend=100)
+        with pytest.raises(BadValueError, match=f"Line {line.id} .* in USD, so EUR can't be added up"):
+            await rig.act(
+                budgeting.set_line, Scope(campaign="a"), currency="EUR", spend_micros_max=1, requests_max=None
+            )
+        with pytest.raises(BadValueError, match="bounds spend, requests or both"):
+            await bound(rig)
+        with pytest.raises(NotFoundError, match="There is no account"):
+            await bound(rig, Scope(account_id="nobody"), requests=1)
+        with pytest.raises(BadValueError, match="There is no provider"):
+            await bound(rig, Scope(provider="nobody"), requests=1)
+        with pytest.raises(NotFoundError, match="There is no budget line"):
+            await rig.act(budgeting.end_line, "bud_0")
+        assert [each.id for each in await rig.parts.database.read(budgets.list_open)] == [line.id]

@@ -1,0 +1,115 @@
+"""The provider's own records beside ours: what agrees is settled, what doesn't becomes a case."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from onetake.domain.answers import Died
+from onetake.domain.usage import UsageRecord
+from onetake.engine import people, reconciling
+from onetake.engine.poller import record_death
+from onetake.engine.reconciling import Reconciled
+from onetake.store import charges, leases
+from tests.engine.recipes import still
+from tests.engine.rig import Rig, rigged
+
+PRICE = "[steps.price]\ncredits = 40\nspend_micros_max = 100000\ncurrency = 'USD'\n"
+PROMPT = "A heron in the reeds"
+
+
+def charge(ref: str, micros: int = 40_000, at: int | None = None, key: str = "") -> UsageRecord:
+    """What the provider says."""
+    return UsageRecord(key=key or f"chg_{ref}", ref=ref, model="m", amount_micros=micros, currency="USD", charged_at=at)
+
+
+async def taken_in(rig: Rig, *records: UsageRecord, digest: str = "d1") -> Reconciled:
+    """What an import came to."""
+    return await rig.act(reconciling.import_usage, "reapi", "usage.csv", digest, records)
+
+
+async def test_a_charge_that_fits_settles_the_step_by_what_it_cost(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(PRICE), prompt=PROMPT)
+        rows = await rig.work()
+        assert [row["settled_micros"] for row in rows["allowances"]] == [100_000]  # at worst: nobody told
+        ref = (await rig.view(job))["refs"]["draw"]
+        done = await taken_in(rig, charge(ref))
+        assert (done.records, len(done.matched), done.orphans, done.disputed) == (1, 1, [], [])
+        assert [row["settled_micros"] for row in rig.look()["allowances"]] == [40_000]
+        with rig.unchanged():
+            again = await taken_in(rig, charge(ref))
+        assert not again.is_new
+        other = await taken_in(rig, charge(ref), digest="d2")
+        assert (other.is_new, other.records, other.changed) == (True, 0, [])
+        dearer = await taken_in(rig, charge(ref, 41_000), digest="d3")
+        assert dearer.changed == [f"chg_{ref}"]
+        assert [row["amount_micros"] for row in rig.look()["charges"]] == [40_000]
+
+
+async def test_a_charge_for_nobody_is_a_case_until_its_id_is_attached(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.fund(100)
+        rig.sandbox.script("accept_then_drop")
+        job = await rig.buy(still(PRICE), prompt=PROMPT)
+        await rig.work()
+        (task,) = rig.bought()
+        done = await taken_in(rig, charge(task["id"]))
+        assert len(done.orphans) == 1
+        (orphan,) = await rig.parts.database.read(charges.list_orphans)
+        assert (orphan["ref"], orphan["case_state"]) == (task["id"], "open")
+        await people.attach(rig.parts, job, task["id"])
+        assert await rig.parts.database.read(charges.list_orphans) == []
+        rows = await rig.work()
+        assert [row["state"] for row in rows["cases"] if row["kind"] == "orphan"] == ["attached"]
+        assert [row["settled_micros"] for row in rows["allowances"]] == [40_000]
+        assert (await rig.balance())["captured"] == 40
+
+
+async def test_what_should_have_been_charged_and_was_not_is_asked_about(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        jobs = [await rig.order(still(PRICE), prompt=f"{PROMPT} {number}") for number in range(3)]
+        await rig.work()
+        refs = [(await rig.view(job))["refs"]["draw"] for job in jobs]
+        moments = sorted(row["accepted_at"] for row in rig.look()["attempts"])
+        done = await taken_in(rig, charge(refs[0], at=moments[0] - 1), charge(refs[1], at=moments[-1] + 1))
+        assert len(done.uncharged) == 1
+        (case,) = (await rig.view(jobs[2]))["cases"]
+        assert (case["kind"], case["state"]) == ("charge", "open")
+        assert case["evidence"][0]["reason"] == "the provider's records don't show it"
+        await taken_in(rig, charge(refs[2]), digest="d2")
+        assert [case["state"] for case in (await rig.view(jobs[2]))["cases"]] == ["settled"]
+
+
+@pytest.mark.parametrize(
+    ("charged", "ending", "case_states"),
+    [("unknown", (60, 0, 40), ["settled"]), ("no", (100, 0, 0), ["open"])],
+)
+async def test_a_charge_for_a_failed_task_is_evidence(
+    tmp_path: Path, charged: str, ending: tuple[int, int, int], case_states: list[str]
+) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.fund(100)
+        rig.sandbox.script("task_never_finishes")
+        job = await rig.buy(still(PRICE), prompt=PROMPT)
+        async with rig.working():
+            await rig.until(job, "draw_processing")
+        (held,) = await rig.parts.database.read(leases.list_watched, [rig.look()["attempts"][0]["id"]])
+        await rig.act(record_death, held, Died(code="c", message="", is_moderation=False, charged=charged))  # type: ignore[arg-type]
+        ref = (await rig.view(job))["refs"]["draw"]
+        await taken_in(rig, charge(ref))
+        view = await rig.view(job)
+        assert [case["state"] for case in view["cases"] if case["kind"] == "charge"] == case_states
+        balance = await rig.balance()
+        assert (balance["available"], balance["held"], balance["captured"]) == ending
+
+
+async def test_a_second_charge_for_one_task_is_a_case(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(PRICE), prompt=PROMPT)
+        await rig.work()
+        ref = (await rig.view(job))["refs"]["draw"]
+        done = await taken_in(rig, charge(ref), replace(charge(ref), key="again"))
+        assert len(done.disputed) == 1
+        (case,) = (await rig.view(job))["cases"]
+        assert (case["kind"], case["evidence"][-1]["records"]) == ("charge", 2)
