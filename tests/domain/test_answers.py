@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 
 from onetake.domain.answers import (
     Accepted,
+    Cost,
     Died,
     Finished,
     KeyRefused,

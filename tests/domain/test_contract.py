@@ -85,6 +85,7 @@ def test_a_status_word_is_listed_whatever_its_case_and_blanks() -> None:
 
 
 REFUSALS = [
+    ("[poll]", '[poll]\ncost_path = "cost"', "`poll.cost_path` needs cost_unit_micros and cost_currency beside it"),
     # the whole
     ('provider = "reapi"', "provider =", "isn't TOML: "),
     ('provider = "reapi"', 'provider = "re\x00api"', "isn't TOML: "),

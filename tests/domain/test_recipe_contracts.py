@@ -53,3 +53,11 @@ def test_a_contract_that_names_no_fields_lets_all_pass() -> None:
     contracts = {"reapi": replace(CONTRACTS["reapi"], operations=operations)}
     recipe = parse_recipe(SHIPPED.replace('resolution = "1k"', 'resolutoin = "1k"'), "mine.toml")
     assert len(check_contracts(recipe, contracts, "mine.toml")) == 2
+
+
+def test_more_items_than_the_operation_takes_are_refused() -> None:
+    video = replace(CONTRACTS["reapi"].operations["video"], items_max={"image_with_roles": 0})
+    operations = {**CONTRACTS["reapi"].operations, "video": video}
+    contracts = {"reapi": replace(CONTRACTS["reapi"], operations=operations)}
+    with pytest.raises(RecipeError, match="has 1 items; reapi video takes at most 0"):
+        check_contracts(parse_recipe(SHIPPED, "mine.toml"), contracts, "mine.toml")

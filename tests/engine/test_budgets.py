@@ -210,3 +210,17 @@ async def test_lines_that_meet_must_be_in_one_currency(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError, match="There is no budget line"):
             await rig.act(budgeting.end_line, "bud_0")
         assert [each.id for each in await rig.parts.database.read(budgets.list_open)] == [line.id]
+
+
+async def test_a_day_line_that_is_set_while_jobs_run_breaks_none_of_them(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        jobs = [await order(rig, number, CHAIN) for number in range(2)]
+        async with rig.working():
+            await rig.until(jobs[0], "draw_processing")
+        line = await bound(rig, Scope(period=Period.DAY), spend=5000)
+        ((_, reserved, _),) = await used(rig, line)
+        assert reserved in (1100, 2200)
+        await rig.work()
+        assert [await rig.state(job) for job in jobs] == ["complete", "complete"]
+        assert len(rig.bought()) == 4
+        await used(rig, line)

@@ -34,6 +34,7 @@ def set_line(
         accounts.ensure_embedded(turn.tx)
     if spend_micros_max is None and requests_max is None:
         raise BadValueError("A budget line bounds spend, requests or both: give --spend or --requests.")
+    budgets.lock_all(turn.tx)
     scope = _known(turn.tx, scope)
     for other in budgets.list_open(turn.tx) if currency else ():
         if other.currency and other.currency != currency and overlap(other.scope, scope):
@@ -64,7 +65,7 @@ def set_line(
             spend_micros_max=spend_micros_max,
             requests_max=requests_max,
         )
-    budgets.lock(turn.tx, [line.id])
+    spending.put_days(turn.tx)
     budgets.put_uses(turn.tx, line.id, spending.recount(turn.tx, line))
     accounts.record_act(
         turn.tx, turn.clock, "budget_set", line.id, actor=member.person, data={"line": spending.told(line)}

@@ -1,6 +1,6 @@
 """Provider spend: a job is let through once, whole, at worst; each step is settled by what it did cost.
 
-Where no line is set, nothing is counted and only the moment is kept. Day lines count an allowance on the day of the
+Where no line is set, nothing is counted and only the moment is kept, until `put_days`. Day lines count an allowance on the day of the
 account on which its step was dispatched; what crosses a line is not sent: its step waits with the line named.
 """
 
@@ -90,10 +90,14 @@ class SpendGate:
         allowances.put_day(tx, row["id"], today)
 
 
-def reopen(turn: Turn) -> int:
-    """How many steps that waited for a budget are ready again: those whose whole job fits now, oldest first."""
-    gate, opened = SpendGate(turn), 0
-    for step in steps.list_without_budget(turn.tx, limit=REOPEN_MAX):
+def reopen(turn: Turn, after: str) -> tuple[int, str]:
+    """How many steps that waited for a budget are ready again, and the last that was looked at; none: "".
+
+    They are those whose whole job fits now, oldest first, from the step after the one with that id.
+    """
+    gate, opened, last = SpendGate(turn), 0, ""
+    for step in steps.list_without_budget(turn.tx, limit=REOPEN_MAX, after=after):
+        last = step.id
         jobs.get(turn.tx, step.job_id)
         standing = steps.get(turn.tx, step.id)
         if standing.waiting_for is not WaitReason.BUDGET or gate.find_crossed(standing) is not None:
@@ -101,7 +105,7 @@ def reopen(turn: Turn) -> int:
         if steps.advance(turn.tx, standing, StepEvent.OPENED):
             turn.tell("step.admitted", standing)
             opened += 1
-    return opened
+    return opened, last
 
 
 async def keep_admitting(parts: Parts, worker_id: Callable[[], str], stop: Bell, *, pace_s: float) -> None:
@@ -116,9 +120,14 @@ async def keep_admitting(parts: Parts, worker_id: Callable[[], str], stop: Bell,
 
 
 async def admit(parts: Parts, worker_id: str) -> bool:
-    """Whether a step that waited for a budget is ready again."""
-    is_waiting = await parts.database.read(steps.is_any_without_budget)
-    return is_waiting and await parts.act(worker_id, reopen) > 0
+    """Whether a step that waited for a budget is ready again; every one that waits is looked at."""
+    if not await parts.database.read(steps.is_any_without_budget):
+        return False
+    total, last = await parts.act(worker_id, reopen, "")
+    while last:
+        opened, last = await parts.act(worker_id, reopen, last)
+        total += opened
+    return total > 0
 
 
 def settle(turn: Turn, step_id: str) -> None:
@@ -145,13 +154,16 @@ def _replace(tx: Tx, old: Row, new: Mapping[str, object]) -> None:
         budgets.add(tx, place, amount)
 
 
+def put_days(tx: Tx) -> None:
+    """Give a day to what was reserved while no line stood: the day of its account on which that was."""
+    for row in allowances.list_whole(tx):
+        if row["day"] is None:
+            allowances.put_day(tx, row["id"], day_of(row["zone"], row["reserved_at"]))
+
+
 def recount(tx: Tx, line: Line) -> dict[tuple[str, str], Amount]:
     """What must stand against the line, from the allowances themselves, by day and campaign."""
-    rows = [
-        {**row, "day": row["day"] or day_of(row["zone"], row["reserved_at"])}
-        for row in allowances.list_whole(tx)
-        if binds(line, row)
-    ]
+    rows = [row for row in allowances.list_whole(tx) if binds(line, row)]
     return {(place.day, place.campaign): amount for place, amount in _amounts([line], rows).items()}
 
 

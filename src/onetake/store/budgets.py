@@ -137,6 +137,15 @@ def list_open(tx: Tx) -> list[Line]:
     return [Line.of(row) for row in tx.all("SELECT * FROM budgets WHERE ended_at IS NULL ORDER BY created_at, id")]
 
 
+def lock_all(tx: Tx) -> None:
+    """Have all lines to oneself until the transaction ends, after everybody who has read which of them stand.
+
+    So nothing is reserved by somebody who didn't know of a line that is being set.
+    """
+    if tx.locking("budgets"):
+        tx.do("LOCK TABLE budgets IN ACCESS EXCLUSIVE MODE")
+
+
 def lock(tx: Tx, line_ids: Iterable[str]) -> None:
     """Have the lines and their sums to oneself until the transaction ends; always in the same order."""
     for line_id in sorted(line_ids):

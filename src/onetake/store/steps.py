@@ -112,11 +112,12 @@ def list_without_address(tx: Tx) -> list[Step]:
     return [Step.of(row) for row in rows]
 
 
-def list_without_budget(tx: Tx, *, limit: int) -> list[Step]:
-    """Steps that wait for room in a budget line, oldest first."""
+def list_without_budget(tx: Tx, *, limit: int, after: str = "") -> list[Step]:
+    """Steps that wait for room in a budget line, oldest first: those after the step with that id."""
     rows = tx.all(
-        "SELECT * FROM steps WHERE state = 'waiting' AND waiting_for = 'budget'"
-        f" ORDER BY created_at, position LIMIT {limit:d}"
+        "SELECT * FROM steps WHERE state = 'waiting' AND waiting_for = 'budget' AND id > :after"
+        f" ORDER BY id LIMIT {limit:d}",
+        {"after": after},
     )
     return [Step.of(row) for row in rows]
 
