@@ -1,7 +1,8 @@
 """Provider spend: a job is let through once, whole, at worst; each step is settled by what it did cost.
 
-Where no line is set, nothing is counted and only the moment is kept, until `put_days`. Day lines count an allowance on the day of the
-account on which its step was dispatched; what crosses a line is not sent: its step waits with the line named.
+Where no line is set, nothing is counted and only the moment is kept, until `put_days`. Day lines count an allowance
+on the day of the account on which its step was dispatched; what crosses a line is not sent: its step waits with the
+line named.
 """
 
 import datetime
