@@ -207,7 +207,7 @@ def cut_all(url: str) -> int:
 async def test_a_connection_that_broke_while_idle_is_made_anew(url: str, database: PostgresDatabase) -> None:
     await database.write(make_account, "ada")
     assert await database.read(names) == ["ada"]
-    assert cut_all(url) == 2
+    assert cut_all(url) >= 2  # one that made the database may still be leaving
     await database.write(make_account, "bob")
     assert await database.read(names) == ["ada", "bob"]
 
