@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from onetake.domain.contract import Contract
 from onetake.domain.errors import RecipeError
 from onetake.domain.recipe_contracts import check_contracts
 from onetake.domain.recipe_toml import parse_recipe
@@ -55,9 +56,17 @@ def test_a_contract_that_names_no_fields_lets_all_pass() -> None:
     assert len(check_contracts(recipe, contracts, "mine.toml")) == 2
 
 
+@pytest.mark.parametrize("name", ["image_with_roles", "prompt"])
+def test_as_many_items_as_the_operation_takes_pass(name: str) -> None:
+    recipe = parse_recipe(SHIPPED, "mine.toml")
+    assert len(check_contracts(recipe, {"reapi": _bounded({name: 1})}, "mine.toml")) == 2
+
+
 def test_more_items_than_the_operation_takes_are_refused() -> None:
-    video = replace(CONTRACTS["reapi"].operations["video"], items_max={"image_with_roles": 0})
-    operations = {**CONTRACTS["reapi"].operations, "video": video}
-    contracts = {"reapi": replace(CONTRACTS["reapi"], operations=operations)}
     with pytest.raises(RecipeError, match="has 1 items; reapi video takes at most 0"):
-        check_contracts(parse_recipe(SHIPPED, "mine.toml"), contracts, "mine.toml")
+        check_contracts(parse_recipe(SHIPPED, "mine.toml"), {"reapi": _bounded({"image_with_roles": 0})}, "mine.toml")
+
+
+def _bounded(items_max: dict[str, int]) -> Contract:
+    video = replace(CONTRACTS["reapi"].operations["video"], items_max=items_max)
+    return replace(CONTRACTS["reapi"], operations={**CONTRACTS["reapi"].operations, "video": video})
