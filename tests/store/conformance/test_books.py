@@ -417,11 +417,15 @@ async def test_a_released_hold_is_not_settled_and_a_foreign_one_is_not_touched(s
     order = await shop.order("k1", amount=70)
     (hold,) = order.holds["draw"]
     await shop.do(ledger.close, shop.clock, hold, HoldEvent.RELEASED, reason="r", actor="w")
-    common = {"captured": 1, "reason": "r", "actor": "ada"}
+
+    async def settle(account_id: str) -> None:
+        whose = {"account_id": account_id, "job_id": order.job}
+        await shop.do(ledger.settle, shop.clock, hold, **whose, captured=1, reason="r", actor="ada")
+
     with pytest.raises(AlreadyReleasedError):
-        await shop.do(ledger.settle, shop.clock, hold, account_id=EMBEDDED, job_id=order.job, **common)
+        await settle(EMBEDDED)
     with pytest.raises(ForeignHoldError):
-        await shop.do(ledger.settle, shop.clock, hold, account_id="acc_x", job_id=order.job, **common)
+        await settle("acc_x")
 
 
 async def test_credits_that_are_held_nowhere_can_not_be_closed(shop: Shop) -> None:
