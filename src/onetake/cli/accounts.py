@@ -179,9 +179,11 @@ def stops(
     *, is_all: Annotated[bool, typer.Option("--all", help="Those that were lifted too.")] = False, is_json: Json = False
 ) -> None:
     """List what is stopped, by whom and why."""
-    from onetake.store import stops as stored
+    from onetake.engine import stopping
+    from onetake.opening import load_settings
 
-    found = read(stored.list_all if is_all else stored.list_open)
+    settings = load_settings()
+    found = read(lambda tx: stopping.list_seen(tx, settings.account.name, settings.person, is_all=is_all))
     for row in found:
         if is_json:
             emit(row)

@@ -46,6 +46,21 @@ def read_account(op: "Callable[[Tx, Member], T]", act: "Act | None" = None) -> T
     return read(lambda tx: op(tx, require(tx, settings.account.name, settings.person, act or Act.LOOK)))
 
 
+def read_over_all(op: "Callable[[Tx], T]", act: "Act | None" = None) -> T:
+    """What the operation reads about all accounts together."""
+    from onetake.domain.roles import Act
+    from onetake.engine.members import check_over_all
+    from onetake.opening import load_settings
+
+    person = load_settings().person
+
+    def look(tx: "Tx") -> T:
+        check_over_all(tx, person, act or Act.LOOK)
+        return op(tx)
+
+    return read(look)
+
+
 def act(op: "Callable[Concatenate[Turn, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
     """What a person's act came to, committed."""
     from onetake.app import open_parts

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onetake.cli.asking import act, read_account, read_job
+from onetake.cli.asking import act, read_account, read_job, read_over_all
 from onetake.cli.printing import ANY_NAME, JobName, Json, emit, say, when
 from onetake.domain.amounts import micros_of, told_micros, whole_credits
 from onetake.domain.errors import BadValueError, SurroundingsError
@@ -175,10 +175,10 @@ def check(*, is_json: Json = False) -> None:
     from onetake.engine.auditing import find_faults
     from onetake.store import ledger_check
 
-    def look(tx: "Tx", _: "Member") -> "tuple[Row, list[tuple[str, str, str]]]":
+    def look(tx: "Tx") -> "tuple[Row, list[tuple[str, str, str]]]":
         return ledger_check.count(tx), list(islice(find_faults(tx), FAULTS_TOLD_MAX))
 
-    counts, faults = read_account(look)
+    counts, faults = read_over_all(look)
     if is_json:
         found = [{"table": table, "row": row, "fault": fault} for table, row, fault in faults]
         emit({"is_right": not faults, "faults": found, "checked": counts})
@@ -250,12 +250,13 @@ def end(
 @budgets_group.command("list")
 def list_(*, is_json: Json = False) -> None:
     """List the budget lines, with what stands against each now and how many jobs wait for it."""
-    from onetake.engine import spending
+    from onetake.engine import budgeting, spending
     from onetake.store import budgets
 
-    def look(tx: "Tx", _: "Member") -> "list[tuple[Line, list[Row], int]]":
+    def look(tx: "Tx", member: "Member") -> "list[tuple[Line, list[Row], int]]":
         return [
-            (line, spending.list_today(tx, line), budgets.count_waiting(tx, line.id)) for line in budgets.list_open(tx)
+            (line, spending.list_today(tx, line), budgets.count_waiting(tx, line.id))
+            for line in budgeting.list_seen(tx, member.account_id, member.person)
         ]
 
     found = read_account(look)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onetake.cli.asking import act, read_account
+from onetake.cli.asking import act, read_over_all
 from onetake.cli.files import read_whole
 from onetake.cli.printing import Json, emit, say, when
 from onetake.domain.amounts import told_micros
@@ -15,8 +15,6 @@ from onetake.domain.roles import Act
 
 if TYPE_CHECKING:
     from onetake.domain.usage import UsageMap
-    from onetake.engine.members import Member
-    from onetake.store.database import Row, Tx
 
 EXPORT_BYTES_MAX = 268_435_456
 """Largest export: a million records of some 200 bytes."""
@@ -87,10 +85,7 @@ def list_(*, is_json: Json = False) -> None:
     """List the charges that no attempt is known for."""
     from onetake.store import charges
 
-    def look(tx: "Tx", _: "Member") -> "list[Row]":
-        return charges.list_orphans(tx)
-
-    found = read_account(look, Act.RECONCILE)
+    found = read_over_all(charges.list_orphans, Act.RECONCILE)
     for row in found:
         if is_json:
             emit(row)

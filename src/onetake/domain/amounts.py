@@ -32,7 +32,7 @@ def whole_credits(text: str, *, what: str) -> int:
     Raises:
         BadValueError: it is none: negative, zero, fractional, too large, or no number.
     """
-    value = int(text) if _WHOLE.fullmatch(text.strip()) else 0
+    value = int(text) if _WHOLE.fullmatch(text) else 0
     if not 0 < value <= WHOLE_MAX:
         raise BadValueError(f"{what} must be a whole number of credits from 1 to {WHOLE_MAX}, not {shown(text)}.")
     return value

@@ -19,16 +19,20 @@ class Act(enum.StrEnum):
     RECONCILE = "reconcile"
     STOP = "stop"
     PEOPLE = "people"
+    OWNERS = "owners"
+    RECIPE = "recipe"
+    ACCOUNT = "account"
 
 
 _LOOK = frozenset({Act.LOOK})
 
 MAY = {
     Role.OWNER: frozenset(Act),
-    Role.OPERATOR: _LOOK | {Act.ORDER, Act.STEER, Act.ATTACH, Act.RECONCILE, Act.STOP},
+    Role.OPERATOR: _LOOK | {Act.ORDER, Act.STEER, Act.ATTACH, Act.RECONCILE, Act.STOP, Act.RECIPE},
     Role.REVIEWER: _LOOK | {Act.APPROVE},
     Role.PUBLISHER: _LOOK,
-    Role.ADMIN: _LOOK | {Act.GRANT, Act.CORRECT, Act.BUDGET, Act.RECONCILE, Act.STOP, Act.PEOPLE},
+    Role.ADMIN: _LOOK
+    | {Act.GRANT, Act.CORRECT, Act.BUDGET, Act.RECONCILE, Act.STOP, Act.PEOPLE, Act.RECIPE, Act.ACCOUNT},
 }
 """What each role may do. Owners may do all; else who keeps the books doesn't order, and the other way round."""
 
@@ -44,6 +48,9 @@ TOLD = {
     Act.RECONCILE: "reconcile with a provider's records",
     Act.STOP: "stop or open sending",
     Act.PEOPLE: "change who may do what",
+    Act.OWNERS: "make or unmake owners",
+    Act.RECIPE: "bring in recipes that nobody ordered before",
+    Act.ACCOUNT: "make accounts",
 }
 """Each act in words, after "may"."""
 

@@ -5,11 +5,12 @@ import zoneinfo
 from onetake.domain.errors import BadValueError, NotAllowedError, NotFoundError
 from onetake.domain.jsonvalue import shown
 from onetake.domain.pricing import NO_CREDITS
+from onetake.domain.reasons import check_reason
 from onetake.domain.roles import Act
 from onetake.domain.states import Role
 from onetake.domain.tables import WHOLE_MAX
 from onetake.engine.finding import find_in
-from onetake.engine.members import EMBEDDED, require_second
+from onetake.engine.members import require_second
 from onetake.engine.turn import Turn
 from onetake.store import accounts, ledger
 from onetake.store.database import Row
@@ -24,20 +25,18 @@ def create_account(turn: Turn, name: str, *, plan: str, zone: str) -> str:
     """The id of a new account, of which the actor is an owner.
 
     Raises:
-        RoleError: the actor may not change who may do what, in the account that it acts in.
+        RoleError: the actor has no role over the installation that permits it.
         BadValueError: the name or the zone can't be taken.
         NotAllowedError: the name is taken.
     """
-    member = turn.member(Act.PEOPLE)
-    if member is EMBEDDED:
-        accounts.ensure_embedded(turn.tx)
+    turn.check_over_all(Act.ACCOUNT)
     _check_name(name, "an account")
     _check_zone(zone)
     if accounts.find(turn.tx, name) is not None:
         raise NotAllowedError(f"There is an account {shown(name)} already: take another name.")
     account_id = accounts.insert(turn.tx, turn.clock, name=name, plan=plan, zone=zone)
     ledger.open_account(turn.tx, account_id)
-    person_id = accounts.insert_person(turn.tx, turn.clock, member.person)
+    person_id = accounts.insert_person(turn.tx, turn.clock, turn.actor)
     accounts.join(turn.tx, account_id, person_id, Role.OWNER)
     _record(turn, "account", account_id, {"name": name, "plan": plan, "zone": zone})
     return account_id
@@ -53,8 +52,6 @@ def change_account(turn: Turn, *, plan: str | None, zone: str | None) -> Row:
         BadValueError: there is no such zone.
     """
     member = turn.member(Act.PEOPLE)
-    if member is EMBEDDED:
-        accounts.ensure_embedded(turn.tx)
     if zone is not None:
         _check_zone(zone)
     accounts.change(turn.tx, member.account_id, plan=plan or member.plan, zone=zone or member.zone)
@@ -64,15 +61,13 @@ def change_account(turn: Turn, *, plan: str | None, zone: str | None) -> Row:
 
 
 def add_person(turn: Turn, name: str, role: Role) -> None:
-    """Let a person act in the account.
+    """Let a person act in the account. Owners are made by owners only.
 
     Raises:
-        RoleError: the actor may not let anybody in.
+        RoleError: the actor may not let in anybody, or an owner.
         BadValueError: nobody can have such a name.
     """
-    member = turn.member(Act.PEOPLE)
-    if member is EMBEDDED:
-        accounts.ensure_embedded(turn.tx)
+    member = turn.member(_people_act(role))
     _check_name(name, "a person")
     accounts.join(turn.tx, member.account_id, accounts.insert_person(turn.tx, turn.clock, name), role)
     _record(turn, "person_added", member.account_id, {"name": name, "role": role})
@@ -86,7 +81,7 @@ def remove_person(turn: Turn, name: str, role: Role) -> None:
         NotFoundError: the person hasn't got the role.
         NotAllowedError: nobody would be left who may do all.
     """
-    member = turn.member(Act.PEOPLE)
+    member = turn.member(_people_act(role))
     if not accounts.leave(turn.tx, member.account_id, name, role):
         raise NotFoundError(f"{shown(name)} isn't {role} of this account.")
     if not any(row["role"] == Role.OWNER for row in accounts.list_people(turn.tx, member.account_id)):
@@ -99,11 +94,10 @@ def grant(turn: Turn, credits_: int, *, reason: str) -> Row:
 
     Raises:
         RoleError: the actor may not grant.
-        BadValueError: the account would have more than can be counted.
+        BadValueError: it has no reason, or the account would have more than can be counted.
     """
+    check_reason(reason)
     member = turn.member(Act.GRANT)
-    if member is EMBEDDED:
-        accounts.ensure_embedded(turn.tx)
     if ledger.get_balance(turn.tx, member.account_id)["granted"] + credits_ > WHOLE_MAX:
         raise BadValueError(f"An account can be granted {WHOLE_MAX} credits in all: nothing was granted.")
     ledger.grant(turn.tx, turn.clock, member.account_id, credits_, reason=reason, actor=member.person)
@@ -119,6 +113,7 @@ def correct(turn: Turn, job_name: str, hold_id: str, *, spent: int, reason: str,
         RoleError: one of the two may not correct.
         ForeignHoldError, ExceedsHoldError, NotAllowedError, NotEnoughCreditsError: see `ledger.correct`.
     """
+    check_reason(reason)
     member = turn.member(Act.CORRECT)
     other = require_second(turn.tx, member, second, Act.CORRECT)
     job = find_in(turn.tx, member.account_id, job_name)
@@ -143,6 +138,11 @@ def correct(turn: Turn, job_name: str, hold_id: str, *, spent: int, reason: str,
         data={"job": job["id"], "spent": spent, "moved": moved, "reason": reason},
     )
     return moved
+
+
+def _people_act(role: Role) -> Act:
+    """The act of giving or taking the role."""
+    return Act.OWNERS if role is Role.OWNER else Act.PEOPLE
 
 
 def _record(turn: Turn, act: str, subject: str, data: dict[str, object]) -> None:

@@ -4,7 +4,7 @@ from onetake.domain.errors import BadValueError, NotFoundError
 from onetake.domain.jsonvalue import shown
 from onetake.domain.roles import Act
 from onetake.engine import spending
-from onetake.engine.members import EMBEDDED
+from onetake.engine.members import is_over_all, require
 from onetake.engine.turn import Turn
 from onetake.providers.catalogue import list_contracts
 from onetake.store import accounts, budgets
@@ -29,13 +29,10 @@ def set_line(
         NotFoundError: there is no such account.
         BadValueError: it bounds nothing, or overlaps with a line in another currency.
     """
-    member = turn.member(Act.BUDGET)
-    if member is EMBEDDED:
-        accounts.ensure_embedded(turn.tx)
     if spend_micros_max is None and requests_max is None:
         raise BadValueError("A budget line bounds spend, requests or both: give --spend or --requests.")
     budgets.lock_all(turn.tx)
-    scope = _known(turn.tx, scope)
+    scope = _known(turn, scope)
     for other in budgets.list_open(turn.tx) if currency else ():
         if other.currency and other.currency != currency and overlap(other.scope, scope):
             raise BadValueError(
@@ -68,7 +65,7 @@ def set_line(
     spending.put_days(turn.tx)
     budgets.put_uses(turn.tx, line.id, spending.recount(turn.tx, line))
     accounts.record_act(
-        turn.tx, turn.clock, "budget_set", line.id, actor=member.person, data={"line": spending.told(line)}
+        turn.tx, turn.clock, "budget_set", line.id, actor=turn.actor, data={"line": spending.told(line)}
     )
     return line, found is None
 
@@ -80,13 +77,13 @@ def end_line(turn: Turn, line_id: str) -> None:
         RoleError: the person may not.
         NotFoundError: no such line stands.
     """
-    member = turn.member(Act.BUDGET)
-    line = next((line for line in budgets.list_open(turn.tx) if line.id == line_id), None)
+    line = next((line for line in list_seen(turn.tx, turn.account, turn.actor) if line.id == line_id), None)
     if line is None:
         raise NotFoundError(f"There is no budget line {shown(line_id)}: `onetake budgets list` names them.")
+    _check(turn, line.scope)
     budgets.end(turn.tx, line.id)
     accounts.record_act(
-        turn.tx, turn.clock, "budget_ended", line.id, actor=member.person, data={"line": spending.told(line)}
+        turn.tx, turn.clock, "budget_ended", line.id, actor=turn.actor, data={"line": spending.told(line)}
     )
 
 
@@ -100,19 +97,30 @@ def overlap(one: Scope, other: Scope) -> bool:
     )
 
 
-def _known(tx: Tx, scope: Scope) -> Scope:
+def list_seen(tx: Tx, account: str, person: str) -> list[Line]:
+    """The lines that the person may see: of all accounts by a role over the installation, else of the account."""
+    member = require(tx, account, person, Act.LOOK)
+    sees_all = is_over_all(tx, person, Act.LOOK)
+    return [line for line in budgets.list_open(tx) if sees_all or line.scope.account_id == member.account_id]
+
+
+def _check(turn: Turn, scope: Scope) -> str:
+    """The id of the scope's account, empty for all; the actor may set budgets for it."""
+    if scope.account_id:
+        return turn.account_for(scope.account_id, Act.BUDGET)
+    turn.check_over_all(Act.BUDGET)
+    return ""
+
+
+def _known(turn: Turn, scope: Scope) -> Scope:
     """The scope with the account's id.
 
     Raises:
         NotFoundError: there is no such account.
+        RoleError: the actor may not set budgets for it.
         BadValueError: there is no such provider.
     """
     if scope.provider and scope.provider not in list_contracts():
         listed = ", ".join(list_contracts())
         raise BadValueError(f"There is no provider {shown(scope.provider)}: known are {listed}.")
-    if not scope.account_id:
-        return scope
-    found = accounts.find(tx, scope.account_id)
-    if found is None:
-        raise NotFoundError(f"There is no account {shown(scope.account_id)}.")
-    return Scope(account_id=found["id"], campaign=scope.campaign, provider=scope.provider, period=scope.period)
+    return Scope(account_id=_check(turn, scope), campaign=scope.campaign, provider=scope.provider, period=scope.period)

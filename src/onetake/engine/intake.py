@@ -11,12 +11,12 @@ from onetake.domain.output_fields import ExpectedOutput, expected_outputs
 from onetake.domain.pricing import NO_CREDITS, QuoteLine, quote_lines, worst_of
 from onetake.domain.recipe import Step
 from onetake.domain.roles import Act
-from onetake.engine.members import EMBEDDED, Member
+from onetake.engine.members import Member
 from onetake.engine.orders import OPEN, Order, Requoted, Taken, Terms
 from onetake.engine.quoting import check_consent, check_quote, quoted_as, record_recipe
 from onetake.engine.settling import open_gates
 from onetake.engine.turn import Turn
-from onetake.store import accounts, allowances, artifacts, jobs, ledger, quotes, steps
+from onetake.store import allowances, artifacts, jobs, ledger, quotes, steps
 from onetake.store.database import Tx
 
 
@@ -48,9 +48,7 @@ def accept(turn: Turn, order: Order, terms: Terms = OPEN) -> Taken:
     standing = _find_standing(turn.tx, member, order)
     if standing is not None:
         return standing
-    if member is EMBEDDED:
-        accounts.ensure_embedded(turn.tx)
-    record_recipe(turn.tx, order)
+    record_recipe(turn, order)
     check_consent(order.recipe, terms.consent)
     outputs, lines = _price(member, order)
     _check_accepted(sum(line.credits_max for line in lines), member, terms)
@@ -75,7 +73,7 @@ def accept_quote(turn: Turn, order: Order, quote_id: str, *, consent: str | None
     standing = _find_standing(turn.tx, member, order)
     if standing is not None:
         return standing
-    record_recipe(turn.tx, order)
+    record_recipe(turn, order)
     outputs, lines = _price(member, order)
     moved = check_quote(turn, member, order, lines, quote_id)
     if moved is not None:

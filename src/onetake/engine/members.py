@@ -80,6 +80,46 @@ def require(tx: Tx, account: str, person: str, act: Act) -> Member:
     return Member(account_id=row["id"], plan=row["plan"], zone=row["zone"], person=person, roles=roles)
 
 
+def is_over_all(tx: Tx, person: str, act: Act) -> bool:
+    """Whether the person may do this for all accounts: a role in the embedded account holds over the installation."""
+    return may(_roles_over_all(tx, person), act)
+
+
+def check_over_all(tx: Tx, person: str, act: Act) -> None:
+    """Return if the person may do this for all accounts together.
+
+    Raises:
+        RoleError: the person's roles over the installation don't permit the act.
+    """
+    if not is_over_all(tx, person, act):
+        raise RoleError(
+            f"{shown(person)} may not {TOLD[act]}: it concerns every account, and takes a role in the account"
+            f" {accounts.EMBEDDED_NAME}."
+        )
+
+
+def account_for(tx: Tx, name: str, person: str, act: Act) -> str:
+    """The id of the account of that name or id, for which the person may do this: by a role in it, or over all.
+
+    Raises:
+        NotFoundError: there is no such account, or the person has no part in it.
+        RoleError: the person's roles don't permit the act.
+    """
+    found = accounts.find_member(tx, name, person)
+    roles = frozenset(Role(row["role"]) for row in found if row["role"]) | _roles_over_all(tx, person)
+    if not found or not roles:
+        raise NotFoundError(f"There is no account {shown(name)} for which {shown(person)} may act.")
+    if not may(roles, act):
+        raise RoleError(f"{shown(person)} may not {TOLD[act]} for account {shown(name)}.")
+    return str(found[0]["id"])
+
+
+def _roles_over_all(tx: Tx, person: str) -> frozenset[Role]:
+    if person == accounts.OWNER_NAME and accounts.find(tx, accounts.EMBEDDED) is None:
+        return EMBEDDED.roles
+    return accounts.roles_of(tx, accounts.EMBEDDED, person)
+
+
 def require_second(tx: Tx, member: Member, second: str | None, act: Act) -> str:
     """The name of the second person that the act takes.
 

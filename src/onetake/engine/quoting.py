@@ -12,10 +12,11 @@ from onetake.domain.output_fields import expected_outputs
 from onetake.domain.pricing import QuoteLine, input_digests, price_version, quote_lines
 from onetake.domain.recipe import Recipe
 from onetake.domain.roles import Act
-from onetake.engine.members import EMBEDDED, Member
+from onetake.engine.members import Member
 from onetake.engine.orders import Order, Quote, Requoted
 from onetake.engine.turn import Turn
-from onetake.store import accounts, quotes, recipes
+from onetake.recipes import list_shipped, read_shipped
+from onetake.store import quotes, recipes
 from onetake.store.database import Row, Tx
 
 
@@ -29,23 +30,26 @@ def quote(turn: Turn, order: Order, *, valid_s: int) -> Quote:
         BadValueError: credits are charged, and the recipe has no price.
     """
     member = turn.member(Act.ORDER)
-    if member is EMBEDDED:
-        accounts.ensure_embedded(turn.tx)
-    record_recipe(turn.tx, order)
+    record_recipe(turn, order)
     outputs = expected_outputs(order.recipe, order.inputs)
     lines = quote_lines(order.recipe, order.inputs, outputs, plan=member.plan)
     return _keep(turn, order, member, lines, valid_s=valid_s)
 
 
-def record_recipe(tx: Tx, order: Order) -> None:
-    """Keep the recipe of an order.
+def record_recipe(turn: Turn, order: Order) -> None:
+    """Keep the recipe of an order. Recipes say what things cost, so that not everybody may bring in one.
 
     Raises:
         RecipeError: its name and version stand for other content.
+        RoleError: it is new here, doesn't ship, and the person has no role over the installation.
     """
     recipe = order.recipe
+    if recipes.is_kept(turn.tx, recipe.hash):
+        return
+    if recipe.name not in list_shipped() or order.source != read_shipped(recipe.name):
+        turn.check_over_all(Act.RECIPE)
     recipes.record(
-        tx,
+        turn.tx,
         name=recipe.name,
         version=recipe.version,
         digest=recipe.hash,

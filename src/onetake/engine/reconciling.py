@@ -12,7 +12,6 @@ from onetake.domain.roles import Act
 from onetake.domain.states import FINAL_STEP, AttemptState, CaseKind, StepState
 from onetake.domain.usage import UsageRecord
 from onetake.engine import spending
-from onetake.engine.members import EMBEDDED
 from onetake.engine.settling import close_cases, close_missing, open_case
 from onetake.engine.turn import Turn
 from onetake.store import accounts, attempts, cases, charges, ledger, steps
@@ -56,9 +55,7 @@ def import_usage(turn: Turn, provider: str, name: str, digest: str, records: Seq
     Raises:
         RoleError: the person may not.
     """
-    member = turn.member(Act.RECONCILE)
-    if member is EMBEDDED:
-        accounts.ensure_embedded(turn.tx)
+    turn.check_over_all(Act.RECONCILE)
     import_id = charges.insert_import(
         turn.tx,
         turn.clock,
@@ -66,7 +63,7 @@ def import_usage(turn: Turn, provider: str, name: str, digest: str, records: Seq
         digest=digest,
         name=name,
         records=list(records),
-        actor=member.person,
+        actor=turn.actor,
     )
     done = Reconciled(is_new=import_id is not None)
     if import_id is None:
@@ -91,7 +88,7 @@ def import_usage(turn: Turn, provider: str, name: str, digest: str, records: Seq
         turn.clock,
         "reconciled",
         import_id,
-        actor=member.person,
+        actor=turn.actor,
         data={"file": name, "records": done.records, "orphans": len(done.orphans), "uncharged": len(done.uncharged)},
     )
     return done

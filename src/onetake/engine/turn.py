@@ -8,9 +8,9 @@ from onetake.domain.quoting import without_texts
 from onetake.domain.recipe import Recipe
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.roles import Act
-from onetake.engine.members import Member, require
+from onetake.engine.members import EMBEDDED, Member, account_for, check_over_all, require
 from onetake.store import jobs, journal, recipes
-from onetake.store.accounts import EMBEDDED_NAME
+from onetake.store.accounts import EMBEDDED_NAME, ensure_embedded
 from onetake.store.attempts import Attempt
 from onetake.store.database import Tx
 from onetake.store.steps import Step
@@ -77,7 +77,27 @@ class Turn:
             NotFoundError: there is no such account, or the person has no part in it.
             RoleError: the person's roles don't permit the act.
         """
-        return require(self.tx, self.account, self.actor, act)
+        found = require(self.tx, self.account, self.actor, act)
+        if found is EMBEDDED:
+            ensure_embedded(self.tx)
+        return found
+
+    def check_over_all(self, act: Act) -> None:
+        """Return if the actor may do this for all accounts together.
+
+        Raises:
+            RoleError: the person's roles over the installation don't permit the act.
+        """
+        check_over_all(self.tx, self.actor, act)
+
+    def account_for(self, name: str, act: Act) -> str:
+        """The id of the account of that name or id, for which the actor may do this: by a role in it, or over all.
+
+        Raises:
+            NotFoundError: there is no such account, or the person has no part in it.
+            RoleError: the person's roles don't permit the act.
+        """
+        return account_for(self.tx, name, self.actor, act)
 
     def recipe_of(self, job_id: str) -> Recipe:
         """The recipe that the job was made from."""

@@ -28,6 +28,11 @@ def record(tx: Tx, *, name: str, version: int, digest: str, content: str, source
         )
 
 
+def is_kept(tx: Tx, digest: str) -> bool:
+    """Whether a recipe whose content has this hash is kept."""
+    return tx.one("SELECT 1 AS found FROM recipes WHERE hash = :hash", {"hash": digest}) is not None
+
+
 def is_known(tx: Tx, name: str) -> bool:
     """Whether any version of the recipe was ever ordered or quoted."""
     return tx.one("SELECT 1 AS found FROM recipes WHERE name = :name LIMIT 1", {"name": name}) is not None
