@@ -89,6 +89,8 @@ BAD = [
     (("ledger", "grant", "--reason", "r", "--", "-5"), 2, "must be a whole number of credits from 1"),
     (("ledger", "grant", "99999999999999999999", "--reason", "r"), 2, "must be a whole number of credits from 1"),
     (("ledger", "grant", "9007199254740991", "--reason", "r"), 2, "can be granted 9007199254740991 credits in all"),
+    (("ledger", "grant", " 5", "--reason", "r"), 2, "must be a whole number of credits from 1"),
+    (("ledger", "grant", "5", "--reason", " "), 2, "A reason must say why"),
     (("jobs", "create", "--quote", "qte_0"), 4, "There is no quote qte_0"),
     (("jobs", "create"), 2, "Name a recipe with --recipe, or a quote with --quote"),
     (
@@ -111,7 +113,9 @@ BAD = [
     (("accounts", "create", "default"), 2, "There is an account default already"),
     (("stops", "lift", "provider", "reapi"), 2, "provider reapi isn't stopped"),
     (("stops", "set", "recipe", "never", "--reason", "r"), 4, "No job was ever ordered by a recipe never"),
-    (("stops", "set", "account", "never", "--reason", "r"), 4, "There is no account never"),
+    (("stops", "set", "account", "never", "--reason", "r"), 4, "There is no account never for which owner may act"),
+    (("stops", "set", "provider", "nosuch", "--reason", "r"), 4, "There is no provider nosuch: known are "),
+    (("stops", "set", "provider", "reapi", "--reason", ""), 2, "A reason must say why"),
     (("reconcile", "import", "gone.csv"), 2, "gone.csv can't be read"),
     (("reconcile", "import", "bad.csv"), 2, "bad.csv has no column id"),
     (("reconcile", "import", "bad.csv", "--provider", "nobody"), 2, "No map of columns ships for 'nobody'"),
@@ -138,6 +142,8 @@ def test_people_act_by_their_roles_and_what_takes_two_takes_two(shell: Shell) ->
     assert studio.run("ledger", "grant", "100", "--reason", "r", "--as", "ben").code == 0
     order = ("jobs", "create", "--recipe", recipe, "-i", "prompt=Ours", "--accept-up-to", "40", "--key", "ours")
     studio.run(*order, "--as", "ben").refused(2, "may not order there")
+    studio.run(*order, "--as", "dan").refused(2, "dan may not bring in recipes that nobody ordered before")
+    assert shell.run("quote", recipe, "-i", "prompt=Ours").code == 0  # by the owner of the installation
     assert studio.run(*order, "--as", "dan").code == 0
     shell.run("jobs", "show", "ours").refused(4, "There is no job")  # L11: of another account
     assert shell.run("jobs", "list").out == "No jobs.\n"
@@ -155,6 +161,51 @@ def test_people_act_by_their_roles_and_what_takes_two_takes_two(shell: Shell) ->
     assert next(each["actor"] for each in studio.run("explain", "ours", "--json").objects) == "dan"
     assert {row["name"] for row in studio.run("people", "list", "--json").objects} == {"owner", "ben", "cleo", "dan"}
     assert "4 used" in shell.run("accounts", "list").out
+
+
+OVER_ALL = [
+    (("stops", "set", "provider", "reapi", "--reason", "r"), 2, "takes a role in the account default"),
+    (("stops", "lift", "provider", "reapi"), 2, "takes a role in the account default"),
+    (("stops", "set", "recipe", "still-to-clip", "--reason", "r"), 2, "takes a role in the account default"),
+    (("stops", "set", "account", "other", "--reason", "r"), 4, "There is no account other for which eve may act"),
+    (("budgets", "set", "--requests", "9"), 2, "takes a role in the account default"),
+    (("budgets", "set", "--provider", "reapi", "--requests", "9"), 2, "takes a role in the account default"),
+    (
+        ("budgets", "set", "--for-account", "other", "--requests", "9"),
+        4,
+        "There is no account other for which eve may act",
+    ),
+    (("reconcile", "import", "usage.csv"), 2, "takes a role in the account default"),
+    (("reconcile", "list"), 2, "takes a role in the account default"),
+    (("ledger", "check"), 2, "takes a role in the account default"),
+    (("accounts", "create", "mine"), 2, "takes a role in the account default"),
+    (("people", "add", "eve", "--role", "owner"), 2, "may not make or unmake owners"),
+    (("people", "remove", "owner", "--role", "owner"), 2, "may not make or unmake owners"),
+]
+
+
+def test_a_role_in_one_account_does_not_reach_the_others(shell: Shell) -> None:
+    (shell.folder / "usage.csv").write_text("id,task_id,model,amount,currency,created_at\n")
+    for name in ("studio", "other"):
+        assert shell.run("accounts", "create", name).code == 0
+    assert shell.run("budgets", "set", "--for-account", "other", "--requests", "5").code == 0
+    (line,) = shell.run("budgets", "list", "--json").objects
+    assert shell.run("stops", "set", "account", "other", "--reason", "late bills").code == 0
+    eve = shell.having(ONETAKE_ACCOUNT__NAME="studio", ONETAKE_PERSON="eve")
+    assert shell.run("people", "add", "eve", "--role", "admin", "--account", "studio").code == 0
+    eve.run("budgets", "end", line["line"]).refused(4, "There is no budget line")
+    for ran, (_, code, words) in zip(eve.run_all([command for command, _, _ in OVER_ALL]), OVER_ALL, strict=True):
+        ran.refused(code, words)
+    assert (eve.run("budgets", "list", "--json").out, eve.run("stops", "list", "--json").out) == ("", "")
+    assert [row["subject"] for row in shell.run("stops", "list", "--all", "--json").objects] != []
+    assert eve.run("budgets", "set", "--for-account", "studio", "--requests", "9").code == 0
+    (own,) = eve.run("budgets", "list", "--json").objects
+    assert eve.run("budgets", "end", own["line"]).code == 0
+    assert eve.run("stops", "set", "account", "studio", "--reason", "a pause").code == 0
+    assert [row["reason"] for row in eve.run("stops", "list", "--json").objects] == ["a pause"]
+    assert eve.run("stops", "lift", "account", "studio").code == 0
+    assert eve.run("people", "add", "flo", "--role", "operator").code == 0
+    assert eve.run("people", "remove", "flo", "--role", "operator").code == 0
 
 
 def test_a_batch_that_a_line_holds_up_says_so_and_a_stop_holds_all(shell: Shell) -> None:

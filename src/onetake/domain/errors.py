@@ -92,7 +92,7 @@ class ConsentError(InputError):
 
 
 class RoleError(InputError):
-    """The person's role in the account doesn't permit this."""
+    """The person's roles don't permit this."""
 
     code = "role"
 

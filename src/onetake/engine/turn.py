@@ -9,8 +9,7 @@ from onetake.domain.recipe import Recipe
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.roles import Act
 from onetake.engine.members import EMBEDDED, Member, account_for, check_over_all, require
-from onetake.store import jobs, journal, recipes
-from onetake.store.accounts import EMBEDDED_NAME, ensure_embedded
+from onetake.store import accounts, jobs, journal, recipes
 from onetake.store.attempts import Attempt
 from onetake.store.database import Tx
 from onetake.store.steps import Step
@@ -67,7 +66,7 @@ class Turn:
     clock: Clock
     book: RecipeBook
     actor: str
-    account: str = EMBEDDED_NAME
+    account: str = accounts.EMBEDDED_NAME
     told: list[Told] = field(default_factory=list)
 
     def member(self, act: Act) -> Member:
@@ -79,7 +78,7 @@ class Turn:
         """
         found = require(self.tx, self.account, self.actor, act)
         if found is EMBEDDED:
-            ensure_embedded(self.tx)
+            accounts.ensure_embedded(self.tx)
         return found
 
     def check_over_all(self, act: Act) -> None:
@@ -88,6 +87,7 @@ class Turn:
         Raises:
             RoleError: the person's roles over the installation don't permit the act.
         """
+        self._have_owner()
         check_over_all(self.tx, self.actor, act)
 
     def account_for(self, name: str, act: Act) -> str:
@@ -97,7 +97,13 @@ class Turn:
             NotFoundError: there is no such account, or the person has no part in it.
             RoleError: the person's roles don't permit the act.
         """
+        self._have_owner()
         return account_for(self.tx, name, self.actor, act)
+
+    def _have_owner(self) -> None:
+        """Make the embedded account, if this is the first thing that its owner does."""
+        if self.actor == accounts.OWNER_NAME and accounts.find(self.tx, accounts.EMBEDDED) is None:
+            accounts.ensure_embedded(self.tx)
 
     def recipe_of(self, job_id: str) -> Recipe:
         """The recipe that the job was made from."""
