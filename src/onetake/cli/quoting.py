@@ -7,7 +7,7 @@ import typer
 from onetake.cli.orders import Inputs, Lot, make_order, read_inputs, read_menu
 from onetake.cli.printing import Json, emit, run, say, when
 from onetake.domain.amounts import told_micros
-from onetake.domain.errors import NotFoundError, QuoteMovedError
+from onetake.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
     from onetake.engine.orders import Order, Quote, Taken
@@ -101,6 +101,7 @@ async def accept(quote_id: str, recipe: str | None, given: list[str], key: str |
 
     Raises:
         QuoteMovedError: something moved since; names the differences and the new quote.
+        QuoteExpiredError: its time is over; names the new quote.
     """
     from onetake.app import open_parts
     from onetake.engine.intake import accept_quote
@@ -114,12 +115,7 @@ async def accept(quote_id: str, recipe: str | None, given: list[str], key: str |
         await check_orderable(parts, order.recipe)
         found = await parts.act(parts.settings.person, accept_quote, order, quote_id, consent=lot.consent)
     if isinstance(found, Requoted):
-        new, changed = found.quote, ", ".join(found.fields)
-        raise QuoteMovedError(
-            f"Quote {quote_id} doesn't fit any more ({changed}): look at {new.id}, up to {new.credits_max} credits, and"
-            " accept that one; nothing was ordered, nothing is held.",
-            fields=dict(found.fields),
-        )
+        raise found.error()
     return found
 
 

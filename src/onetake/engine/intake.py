@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from onetake.clock import new_id
 from onetake.domain.canonical import encode
 from onetake.domain.differences import differences
-from onetake.domain.errors import KeyConflictError, PriceError
+from onetake.domain.errors import KeyConflictError, PriceError, QuoteUsedError
 from onetake.domain.output_fields import ExpectedOutput, expected_outputs
 from onetake.domain.pricing import NO_CREDITS, QuoteLine, quote_lines, worst_of
 from onetake.domain.recipe import Step
@@ -60,13 +60,13 @@ def accept(turn: Turn, order: Order, terms: Terms = OPEN) -> Taken:
 
 
 def accept_quote(turn: Turn, order: Order, quote_id: str, *, consent: str | None = None) -> Taken | Requoted:
-    """The job for the order, on the terms of a quote; `Requoted` where what it was made for has moved since.
+    """The job for the order, on the terms of a quote; `Requoted` where its time is over, or what it was made for moved.
 
     Then nothing is held, and somebody has to look at the new quote. A quote is accepted once.
 
     Raises:
         NotFoundError: there is no such account, or no such quote of it.
-        QuoteExpiredError, QuoteUsedError: the quote can't be accepted any more.
+        QuoteUsedError: the quote was accepted before.
         Otherwise as `accept`.
     """
     member = turn.member(Act.ORDER)
@@ -79,7 +79,10 @@ def accept_quote(turn: Turn, order: Order, quote_id: str, *, consent: str | None
     if moved is not None:
         return moved
     check_consent(order.recipe, consent)
-    quotes.accept(turn.tx, quote_id, consent_version=consent or "")
+    if not quotes.accept(turn.tx, quote_id, consent_version=consent or ""):
+        raise QuoteUsedError(
+            f"Quote {quote_id} was accepted for another job just now: make a new one; nothing is held."
+        )
     line_ids = quotes.lines_by_place(quotes.list_lines(turn.tx, quote_id))
     return _buy(turn, order, member, Purchase(quote_id=quote_id, outputs=outputs, lines=lines, line_ids=line_ids))
 

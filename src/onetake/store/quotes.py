@@ -109,10 +109,11 @@ def list_lines(tx: Tx, quote_id: str) -> list[Row]:
 
 
 def accept(tx: Tx, quote_id: str, *, consent_version: str) -> bool:
-    """Whether the quote was waiting and is accepted now."""
+    """Whether the quote was waiting, its time not over, and is accepted now."""
     return bool(
         tx.do(
-            "UPDATE quotes SET accepted_at = :now, consent_version = :consent WHERE id = :id AND accepted_at IS NULL",
+            "UPDATE quotes SET accepted_at = :now, consent_version = :consent"
+            " WHERE id = :id AND accepted_at IS NULL AND expires_at > :now",
             {"now": tx.now_us, "consent": consent_version, "id": quote_id},
         )
     )
