@@ -103,9 +103,10 @@ def _price(member: Member, order: Order) -> tuple[tuple[ExpectedOutput, ...], li
 
 def _buy(turn: Turn, order: Order, member: Member, purchase: Purchase) -> Taken:
     cost = sum(line.credits_max for line in purchase.lines)
-    if cost:
+    job_id = _insert(turn, order, member, purchase)
+    if cost:  # last: whoever else orders for the account waits from here until the commit
         ledger.take(turn.tx, member.account_id, cost)
-    return Taken(job_id=_insert(turn, order, member, purchase), key=order.key, is_new=True, held=cost)
+    return Taken(job_id=job_id, key=order.key, is_new=True, held=cost)
 
 
 def _check_accepted(cost: int, member: Member, terms: Terms) -> None:

@@ -82,7 +82,7 @@ def grant(tx: Tx, clock: Clock, account_id: str, amount: int, *, reason: str, ac
 
 
 def take(tx: Tx, account_id: str, amount: int) -> None:
-    """Move what a job's holds come to from available to held; `hold` writes the entries.
+    """Move what a job's holds come to from available to held; `hold` writes the entries, in the same transaction.
 
     Raises:
         NotEnoughCreditsError: there is less available; nothing was moved.
@@ -97,7 +97,7 @@ def take(tx: Tx, account_id: str, amount: int) -> None:
 
 
 def hold(tx: Tx, clock: Clock, *, job_id: str, account_id: str, line_id: str, amount: int, actor: str) -> str:
-    """The id of a hold for the line of a quote; its amount was taken by `take`."""
+    """The id of a hold for the line of a quote; `take` moves what all holds of the job come to."""
     hold_id = new_id("hld", clock)
     tx.put(
         "INSERT INTO holds (id, job_id, account_id, quote_line_id, amount, created_at)"
