@@ -17,7 +17,8 @@ INTRODUCTION = """\
 
 `./dev bench` measures; `./dev bench 9 22` measures these rows again and leaves the others' results as they are,
 on the same machine; `--quick` takes a look instead (smaller, three rounds, its results go to `bench-out/quick.jsonl`).
-The first run installs the peers, at the versions and hashes of `benchmarks/peers.lock`, into an environment of their own.
+The first run installs the peers, at the versions and hashes of `benchmarks/peers.lock`, into an environment of their
+own.
 
 ## How to read it
 
@@ -58,9 +59,10 @@ theirs. A sampling profile of the worker (py-spy, 200 a second, 40 chains in fli
   the samples are in the lane that writes, sending a statement or waiting for its answer, and the rest of the worker
   waits for that lane. Commits and log syncs are few (6 and 4.8 a chain), statements and log many (27 kB a chain). The
   baseline of rows 1, 2 and 7 is a C program whose transaction is one prepared statement.
-- **Row 7**: an order of one still for credits is 23 statements in 9 round trips, BEGIN and COMMIT among them: twelve rows in eleven tables, two
-  lines of its journal, the step frozen and opened, the balance moved. A statement costs about 60 microseconds, two
-  thirds of them in Python; no two orders of one account can commit from the same balance at once.
+- **Row 7**: an order of one still for credits is 23 statements in 9 round trips, BEGIN and COMMIT among them: twelve
+  rows in eleven tables, two lines of its journal, the step frozen and opened, the balance moved. A statement costs
+  about 60 microseconds, two thirds of them in Python; no two orders of one account can commit from the same balance at
+  once.
 - **SQLite** (9, 10, 11, 12): half of the busy samples are in the thread that writes: a quarter commits (the disk), a
   sixth executes statements, the rest is Python around them. Syncing files takes a tenth.
 - **Row 5** takes over in pages, ordered, each row with a new token; the plain UPDATE orders nothing.
