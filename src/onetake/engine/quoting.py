@@ -98,7 +98,8 @@ def check_quote(turn: Turn, member: Member, order: Order, lines: Sequence[QuoteL
         raise NotFoundError(f"There is no quote {shown(quote_id)}.")
     if found["job_id"] is not None:
         raise QuoteUsedError(
-            f"Quote {quote_id} was accepted before, for job {found['job_id']}: make a new one for another job."
+            f"Quote {quote_id} was accepted before, for job {found['job_id']}: make a new one for another job;"
+            " nothing was ordered."
         )
     is_expired, fields = found["expires_at"] <= turn.tx.now_us, _moved(turn.tx, found, order, lines)
     if not (is_expired or fields):
