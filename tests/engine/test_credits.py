@@ -240,6 +240,21 @@ async def test_c053_of_orders_that_accept_one_quote_at_once_one_is_taken(kind: s
         assert where(await rig.balance()) == (600, 400, 0)
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_c053_a_quote_accepted_twice_at_once_under_one_key_is_one_job(kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, kind=kind) as rig, rig.beside() as other:
+        await rig.fund(1000)
+        for number in range(10):
+            order = prepare(parse_recipe(PRICED, "t"), PRICED, inputs={"prompt": f"{PROMPT} {number}"})
+            made = await rig.act(quote, order, valid_s=3600)
+            tries = [parts.act("ada", accept_quote, order, made.id) for parts in (rig.parts, other) * 2]
+            found = [each for each in await asyncio.gather(*tries) if isinstance(each, Taken)]
+            assert len(found) == 4
+            assert len({each.job_id for each in found}) == 1
+            assert sum(each.is_new for each in found) == 1
+        assert where(await rig.balance()) == (600, 400, 0)
+
+
 async def test_c053_a_price_of_the_callers_own_is_refused(tmp_path: Path) -> None:
     async with rigged(tmp_path):
         with pytest.raises(BadValueError, match="/inputs/price isn't an input"):

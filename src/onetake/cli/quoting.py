@@ -7,7 +7,6 @@ import typer
 from onetake.cli.orders import Inputs, Lot, make_order, read_inputs, read_menu
 from onetake.cli.printing import Json, emit, run, say, when
 from onetake.domain.amounts import told_micros
-from onetake.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
     from onetake.engine.orders import Order, Quote, Taken
@@ -142,12 +141,9 @@ async def _order(
 
 
 def _find(tx: "Tx", account: str, person: str, quote_id: str) -> "Row":
-    from onetake.domain.jsonvalue import shown
     from onetake.domain.roles import Act
     from onetake.engine.members import require
+    from onetake.engine.quoting import found_quote
     from onetake.store import quotes
 
-    row = quotes.find(tx, require(tx, account, person, Act.ORDER).account_id, quote_id)
-    if row is None or row["recipe_name"] is None:
-        raise NotFoundError(f"There is no quote {shown(quote_id)}.")
-    return row
+    return found_quote(quotes.find(tx, require(tx, account, person, Act.ORDER).account_id, quote_id), quote_id)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from onetake.clock import new_id
 from onetake.domain.canonical import encode
 from onetake.domain.differences import differences
-from onetake.domain.errors import KeyConflictError, PriceError, QuoteUsedError
+from onetake.domain.errors import KeyConflictError, PriceError
 from onetake.domain.output_fields import ExpectedOutput, expected_outputs
 from onetake.domain.pricing import NO_CREDITS, QuoteLine, quote_lines, worst_of
 from onetake.domain.recipe import Step
 from onetake.domain.roles import Act
 from onetake.engine.members import Member
 from onetake.engine.orders import OPEN, Order, Requoted, Taken, Terms
-from onetake.engine.quoting import check_consent, check_quote, quoted_as, record_recipe
+from onetake.engine.quoting import check_consent, check_quote, found_quote, quoted_as, record_recipe
 from onetake.engine.settling import open_gates
 from onetake.engine.turn import Turn
 from onetake.store import allowances, artifacts, jobs, ledger, quotes, steps
@@ -70,19 +70,18 @@ def accept_quote(turn: Turn, order: Order, quote_id: str, *, consent: str | None
         Otherwise as `accept`.
     """
     member = turn.member(Act.ORDER)
+    quoted = quotes.find(turn.tx, member.account_id, quote_id)  # first: of two at once, one sees what the other did
     standing = _find_standing(turn.tx, member, order)
     if standing is not None:
         return standing
     record_recipe(turn, order)
     outputs, lines = _price(member, order)
-    moved = check_quote(turn, member, order, lines, quote_id)
+    moved = check_quote(turn, member, order, lines, found_quote(quoted, quote_id))
     if moved is not None:
         return moved
     check_consent(order.recipe, consent)
     if not quotes.accept(turn.tx, quote_id, consent_version=consent or ""):
-        raise QuoteUsedError(
-            f"Quote {quote_id} was accepted for another job just now: make a new one; nothing is held."
-        )
+        raise AssertionError(f"quote {quote_id} was accepted by somebody else while it was ours")
     line_ids = quotes.lines_by_place(quotes.list_lines(turn.tx, quote_id))
     return _buy(turn, order, member, Purchase(quote_id=quote_id, outputs=outputs, lines=lines, line_ids=line_ids))
 

@@ -86,20 +86,28 @@ def quoted_as(order: Order, member: Member, *, consent_version: str, expires_at:
     )
 
 
-def check_quote(turn: Turn, member: Member, order: Order, lines: Sequence[QuoteLine], quote_id: str) -> Requoted | None:
+def found_quote(row: Row | None, quote_id: str) -> Row:
+    """The quote, if there is one that waits or waited.
+
+    Raises:
+        NotFoundError: there is none, or it was accepted as it was made, by an order without a quote.
+    """
+    if row is None or row["recipe_name"] is None:
+        raise NotFoundError(f"There is no quote {shown(quote_id)}.")
+    return row
+
+
+def check_quote(turn: Turn, member: Member, order: Order, lines: Sequence[QuoteLine], found: Row) -> Requoted | None:
     """None if the quote stands and says what holds now; else what moved, with a new quote.
 
     Raises:
-        NotFoundError: the account has no such quote.
         QuoteUsedError: it was accepted before.
     """
-    found = quotes.find(turn.tx, member.account_id, quote_id)
-    if found is None or found["recipe_name"] is None:
-        raise NotFoundError(f"There is no quote {shown(quote_id)}.")
-    if found["job_id"] is not None:
+    quote_id = found["id"]
+    if found["accepted_at"] is not None:
+        whose = f", for job {found['job_id']}" if found["job_id"] else ""
         raise QuoteUsedError(
-            f"Quote {quote_id} was accepted before, for job {found['job_id']}: make a new one for another job;"
-            " nothing was ordered."
+            f"Quote {quote_id} was accepted before{whose}: make a new one for another job; nothing was ordered."
         )
     is_expired, fields = found["expires_at"] <= turn.tx.now_us, _moved(turn.tx, found, order, lines)
     if not (is_expired or fields):
