@@ -1,4 +1,4 @@
-"""A quote whose time is over, on the command line."""
+"""A quote whose time is over, and names that aren't text, on the command line."""
 
 import sqlite3
 from contextlib import closing
@@ -21,3 +21,18 @@ def test_an_expired_quote_is_refused_with_a_new_one_and_moves_nothing(shell: She
     new = refused.err.partition("look at ")[2].partition(",")[0]
     assert shell.run("jobs", "create", "--quote", new, "--recipe", recipe).code == 0
     assert shell.json("balance")["held"] == 40
+
+
+STRANGE = b"\xff"
+COMMANDS = [
+    (b"jobs", b"create", b"--quote", STRANGE),
+    (b"jobs", b"list", b"--campaign", STRANGE),
+    (b"people", b"remove", STRANGE, b"--role", b"admin"),
+    (b"stops", b"set", b"recipe", STRANGE, b"--reason", b"r"),
+    (b"budgets", b"set", b"--campaign", STRANGE, b"--requests", b"1"),
+]
+
+
+def test_a_name_that_is_not_utf_8_is_one_sentence_and_moves_nothing(shell: Shell) -> None:
+    for ran in shell.run_all(COMMANDS):
+        ran.refused(2, "\\udcff isn't UTF-8", "nothing was changed.")
