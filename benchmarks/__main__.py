@@ -54,8 +54,11 @@ def measure(rows: list[str], database: str, *, is_quick: bool) -> None:
         server_url = stack.enter_context(postgres("sqlite" if database == "sqlite" else "postgres"))
         bench = Bench(folder=folder, server_url=server_url, rounds=rounds, is_quick=is_quick)
         path.parent.mkdir(exist_ok=True)
+        machine = {**describe(server_url), "is_quick": is_quick, "rounds": rounds}
+        report.begin(machine)
+        kept = report.others(path, machine, rows)
         file = stack.enter_context(path.open("w"))
-        report.begin(file, describe(server_url), is_quick=is_quick, rounds=rounds)
+        report.keep(file, *kept)
         for take, known in MEASURES.items():
             if wanted := [row for row in known if row in rows]:
                 for found in take(bench, *wanted):

@@ -1,8 +1,11 @@
-"""Results on the terminal and in a file: first a line about the machine, then a line for each result."""
+"""Results on the terminal and in a file: first a line about the machine, then a line for each result.
+
+Rows that are measured alone take the place of their old results; the others stay, on the same machine.
+"""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,11 +19,34 @@ BUSY_LOAD = 0.6
 """Load for each core at the start above which the reader is told: something else was running."""
 
 
-def begin(file: TextIO, machine: Mapping[str, Any], *, is_quick: bool, rounds: int) -> None:
+SAME = ("processor", "cores", "memory_gb", "system")
+"""What two machines have in common if results of the one may stand beside results of the other."""
+
+
+def others(path: Path, machine: Mapping[str, Any], rows: Sequence[str]) -> tuple[Mapping[str, Any], list[Result]]:
+    """What a file keeps when these rows alone are measured again: where, and the results of all other rows.
+
+    Nothing, on another machine: its results can't stand beside these.
+    """
+    if not path.exists():
+        return machine, []
+    kept, results = read(path)
+    if any(kept[name] != machine[name] for name in SAME):
+        return machine, []
+    left = [result for result in results if result.row.rstrip("abcd") not in rows]
+    return (kept, left) if left else (machine, [])
+
+
+def keep(file: TextIO, machine: Mapping[str, Any], results: Sequence[Result]) -> None:
+    """Write down where and what was measured."""
+    lines = [{"machine": dict(machine)}, *(result.as_json() for result in results)]
+    file.writelines(json.dumps(line) + "\n" for line in lines)
+    file.flush()
+
+
+def begin(machine: Mapping[str, Any]) -> None:
     """Say what is measured on."""
-    head = {**machine, "is_quick": is_quick, "rounds": rounds}
-    file.write(json.dumps({"machine": head}) + "\n")
-    for name, fact in head.items():
+    for name, fact in machine.items():
         print(f"{name:<24}{fact}")
     if machine["load"] > BUSY_LOAD * (os.cpu_count() or 1):
         print(f"\nThe machine is busy (load {machine['load']}): read the spreads before the ratios.")

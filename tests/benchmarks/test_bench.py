@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import report
 from benchmarks.bench import Bench
 from benchmarks.harness.judge import judge, quantiles, wrongs
 from benchmarks.measuring import Result, Target, in_turns, result
@@ -33,6 +34,16 @@ def test_the_median_of_rounds_is_told_with_its_spread() -> None:
     assert found.is_met
     assert Result.from_json(json.loads(json.dumps(found.as_json()))) == found
     assert "1.5, wanted &lt;= 1.5" in picture([found])
+
+
+def test_a_row_that_is_measured_alone_replaces_its_own_results_on_the_same_machine(tmp_path: Path) -> None:
+    path, machine = tmp_path / "results.jsonl", dict.fromkeys(report.SAME, "a") | {"load": 1}
+    assert report.others(path, machine, ["7"]) == (machine, [])
+    found = [result([(1.0, 2.0)], row=row, what="a", baseline="b", unit="s") for row in ("7a", "7b", "9")]
+    with path.open("w") as file:
+        report.keep(file, machine, found)
+    assert report.others(path, machine | {"load": 2}, ["7"]) == (machine, found[2:])
+    assert report.others(path, machine | {"cores": "b"}, ["7"])[1] == []
 
 
 @pytest.mark.e2e
@@ -74,8 +85,8 @@ def test_a_judge_finds_what_was_paid_twice_and_what_was_lost() -> None:
     job = {"stage": "image", "fault": None, "fails": False, "t": 1.0}
     jobs = [{**job, "key": "a"}, {**job, "key": "a"}, {**job, "key": "b"}]
     truth = {"jobs": jobs, "refused": [], "odd": []}
-    report = {"a": {"state": "done"}, "b": {"state": "failed"}, "c": {"state": "pending"}}
-    found = judge(truth, report)
+    told = {"a": {"state": "done"}, "b": {"state": "failed"}, "c": {"state": "pending"}}
+    found = judge(truth, told)
     assert (found["duplicates"], found["failed_wrong"], found["never_finished"], found["silent_chains"]) == (1, 1, 1, 2)
     assert wrongs(found) == 5
     assert quantiles([3.0, 1.0, 2.0])["p50"] == 2.0

@@ -26,6 +26,7 @@ from onetake.domain.states import Role
 from onetake.engine import bookkeeping
 from onetake.engine.finding import find_job
 from onetake.engine.intake import accept
+from onetake.engine.members import Who
 from onetake.engine.ordering import check_orderable
 from onetake.engine.orders import Taken, Terms, prepare
 from onetake.engine.parts import Parts
@@ -162,7 +163,7 @@ class Rig:
 
     async def view(self, job: str) -> Row:
         """The job as `jobs show --json` has it."""
-        return await self.parts.database.read(lambda tx: views.get_job(tx, find_job(tx, job)))
+        return await self.parts.database.read(lambda tx: views.get_job(tx, find_job(tx, job, Who())))
 
     async def state(self, job: str) -> str:
         """The job's evidence word."""

@@ -8,7 +8,7 @@ import pytest
 
 from onetake.domain.answers import Died
 from onetake.domain.contract import Charged, Contract
-from onetake.domain.errors import BadValueError, NotEnoughCreditsError, RecipeError
+from onetake.domain.errors import BadValueError, NotEnoughCreditsError, QuoteExpiredError, QuoteUsedError, RecipeError
 from onetake.domain.recipe_contracts import check_contracts
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.states import CaseKind, StopKind
@@ -198,6 +198,61 @@ async def test_c053_a_quote_of_an_old_price_is_answered_with_a_new_one_and_holds
         taken = await rig.act(accept_quote, now, found.quote.id)
         assert isinstance(taken, Taken)
         assert (taken.held, where(await rig.balance())) == (50, (50, 50, 0))
+
+
+async def test_c053_a_quote_whose_time_is_over_is_answered_with_a_new_one_and_holds_nothing(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.fund(100)
+        order = prepare(parse_recipe(PRICED, "t"), PRICED, inputs={"prompt": PROMPT})
+        made = await rig.act(quote, order, valid_s=3600)
+        rig.clock.leap(3600)
+        found = await rig.act(accept_quote, order, made.id)
+        assert isinstance(found, Requoted)
+        assert (found.expired_at, found.fields) == (made.expires_at, {})
+        assert found.quote.expires_at == made.expires_at + 3600 * 1_000_000
+        error = found.error()
+        assert isinstance(error, QuoteExpiredError)
+        assert f"look at {found.quote.id}, up to 40 credits, and accept that one" in error.sentence
+        assert (where(await rig.balance()), rig.look()["jobs"]) == ((100, 0, 0), [])
+        assert isinstance(await rig.act(accept_quote, order, made.id), Requoted)  # it stays over
+        taken = await rig.act(accept_quote, order, found.quote.id)
+        assert isinstance(taken, Taken)
+        assert (taken.held, where(await rig.balance())) == (40, (60, 40, 0))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_c053_of_orders_that_accept_one_quote_at_once_one_is_taken(kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, kind=kind) as rig, rig.beside() as other:
+        await rig.fund(1000)
+        for number in range(10):
+            inputs = {"prompt": f"{PROMPT} {number}"}
+            orders = [
+                prepare(parse_recipe(PRICED, "t"), PRICED, inputs=inputs, key=f"{number} {each}") for each in "abcd"
+            ]
+            made = await rig.act(quote, orders[0], valid_s=3600)
+            tries = [
+                parts.act("ada", accept_quote, order, made.id)
+                for parts, order in zip((rig.parts, other) * 2, orders, strict=True)
+            ]
+            found = await asyncio.gather(*tries, return_exceptions=True)
+            assert sum(isinstance(each, Taken) for each in found) == 1
+            assert sum(isinstance(each, QuoteUsedError) for each in found) == 3
+        assert where(await rig.balance()) == (600, 400, 0)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_c053_a_quote_accepted_twice_at_once_under_one_key_is_one_job(kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, kind=kind) as rig, rig.beside() as other:
+        await rig.fund(1000)
+        for number in range(10):
+            order = prepare(parse_recipe(PRICED, "t"), PRICED, inputs={"prompt": f"{PROMPT} {number}"})
+            made = await rig.act(quote, order, valid_s=3600)
+            tries = [parts.act("ada", accept_quote, order, made.id) for parts in (rig.parts, other) * 2]
+            found = [each for each in await asyncio.gather(*tries) if isinstance(each, Taken)]
+            assert len(found) == 4
+            assert len({each.job_id for each in found}) == 1
+            assert sum(each.is_new for each in found) == 1
+        assert where(await rig.balance()) == (600, 400, 0)
 
 
 async def test_c053_a_price_of_the_callers_own_is_refused(tmp_path: Path) -> None:

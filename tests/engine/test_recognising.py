@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from onetake.domain.errors import NotAllowedError
-from onetake.engine import people
+from onetake.config import AccountSettings
+from onetake.domain.errors import NotAllowedError, NotFoundError
+from onetake.domain.states import Role
+from onetake.engine import bookkeeping, people
 from tests.engine.recipes import still
 from tests.engine.rig import Rig, rigged
 
@@ -51,3 +53,24 @@ async def test_where_nothing_tells_two_apart_a_person_must_be_sure(tmp_path: Pat
         assert await rig.state(second) == "complete"
         other = next(each for each in rig.bought() if each["prompt"] == "first")
         await people.attach(rig.parts, first, other["id"])  # the only one left
+
+
+async def test_a_task_that_may_be_another_accounts_is_attached_only_from_over_all_accounts(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        [first] = await lost(rig, "first")
+        await rig.act(bookkeeping.create_account, "b", plan="none", zone="UTC")
+        await rig.restart(rig.settings.model_copy(update={"account": AccountSettings(name="b"), "person": "ben"}))
+        await rig.act(bookkeeping.add_person, "ben", Role.OPERATOR)
+        [second] = await lost(rig, "second")
+        task = next(each for each in rig.bought() if each["prompt"] == "second")
+        for is_sure in (False, True):
+            with rig.unchanged(), pytest.raises(NotAllowedError, match="1 of them are other accounts'") as refused:
+                await people.attach(rig.parts, second, task["id"], is_sure=is_sure)
+            assert first not in f"{refused.value.sentence} {refused.value.fields}"
+        await rig.restart(rig.settings.model_copy(update={"person": "ada"}))
+        with rig.unchanged(), pytest.raises(NotAllowedError, match="repeat with --yes") as unsure:
+            await people.attach(rig.parts, second, task["id"])
+        assert set(unsure.value.fields) == {f"/{first}/draw", f"/{second}/draw"}
+        await people.attach(rig.parts, second, task["id"], is_sure=True)
+        with rig.unchanged(), pytest.raises(NotFoundError):
+            await people.attach(rig.parts, first, task["id"])

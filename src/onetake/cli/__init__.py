@@ -28,7 +28,8 @@ from onetake.cli import (
     serving,
 )
 from onetake.cli.printing import fail, misused
-from onetake.domain.errors import OnetakeError
+from onetake.domain.errors import BadValueError, OnetakeError
+from onetake.domain.jsonvalue import shown, text_fault
 
 _WHO = ("--as", "--account")
 """Options of every command."""
@@ -107,6 +108,12 @@ def _run(*, is_json: bool) -> int:
         return fail(error, is_json=is_json)
     except typer.TyperException as error:
         return misused(error, is_json=is_json)
+    except UnicodeEncodeError:  # a word came as far as the database, which keeps and finds no such text
+        strange = next((word for word in sys.argv if text_fault(word)), None)
+        if strange is None:
+            raise
+        sentence = f"{shown(strange)} isn't UTF-8, so nothing can have that name: nothing was changed."
+        return fail(BadValueError(sentence), is_json=is_json)
 
 
 __all__ = ["app", "main"]

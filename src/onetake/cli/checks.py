@@ -55,7 +55,8 @@ def doctor(
     """Check what jobs need: database, files, keys, models.
 
     Of each file that fills an output, it is checked that it is there with its size; with --hash, every byte. Buys
-    nothing, changes no job. Ends with 1 if something stands in the way of jobs.
+    nothing, changes no job. Ends with 1 if something stands in the way of jobs. Jobs and files are those of every
+    account, and take a role in the account default.
     """
     from onetake.diagnosis.everything import examine
     from onetake.opening import load_settings

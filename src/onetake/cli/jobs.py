@@ -120,7 +120,7 @@ def list_(
             _check_state(state, recipes.list_step_names(tx))
         account = member.account_id
         found = views.list_jobs(tx, account_id=account, campaign=campaign, state=state, status=status, limit=limit)
-        return found, alarms.list_open(tx)
+        return found, alarms.list_open(tx, account_id=account)
 
     found, standing = read_account(look)
     if is_json:

@@ -7,7 +7,6 @@ import typer
 from onetake.cli.orders import Inputs, Lot, make_order, read_inputs, read_menu
 from onetake.cli.printing import Json, emit, run, say, when
 from onetake.domain.amounts import told_micros
-from onetake.domain.errors import NotFoundError, QuoteMovedError
 
 if TYPE_CHECKING:
     from onetake.engine.orders import Order, Quote, Taken
@@ -101,6 +100,7 @@ async def accept(quote_id: str, recipe: str | None, given: list[str], key: str |
 
     Raises:
         QuoteMovedError: something moved since; names the differences and the new quote.
+        QuoteExpiredError: its time is over; names the new quote.
     """
     from onetake.app import open_parts
     from onetake.engine.intake import accept_quote
@@ -114,12 +114,7 @@ async def accept(quote_id: str, recipe: str | None, given: list[str], key: str |
         await check_orderable(parts, order.recipe)
         found = await parts.act(parts.settings.person, accept_quote, order, quote_id, consent=lot.consent)
     if isinstance(found, Requoted):
-        new, changed = found.quote, ", ".join(found.fields)
-        raise QuoteMovedError(
-            f"Quote {quote_id} doesn't fit any more ({changed}): look at {new.id}, up to {new.credits_max} credits, and"
-            " accept that one; nothing was ordered, nothing is held.",
-            fields=dict(found.fields),
-        )
+        raise found.error()
     return found
 
 
@@ -146,12 +141,9 @@ async def _order(
 
 
 def _find(tx: "Tx", account: str, person: str, quote_id: str) -> "Row":
-    from onetake.domain.jsonvalue import shown
     from onetake.domain.roles import Act
     from onetake.engine.members import require
+    from onetake.engine.quoting import found_quote
     from onetake.store import quotes
 
-    row = quotes.find(tx, require(tx, account, person, Act.ORDER).account_id, quote_id)
-    if row is None or row["recipe_name"] is None:
-        raise NotFoundError(f"There is no quote {shown(quote_id)}.")
-    return row
+    return found_quote(quotes.find(tx, require(tx, account, person, Act.ORDER).account_id, quote_id), quote_id)

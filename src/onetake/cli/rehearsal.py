@@ -22,6 +22,7 @@ from onetake.domain.recipe import Recipe
 from onetake.domain.rehearsal import Crash, Evidence, Kept, Ordered, Sold
 from onetake.engine.finding import find_job
 from onetake.engine.intake import accept
+from onetake.engine.members import Who
 from onetake.engine.ordering import check_orderable
 from onetake.engine.orders import prepare
 from onetake.engine.parts import Parts
@@ -127,7 +128,7 @@ class _Rehearsal:
             await self._worker.wait()
 
     async def _view(self) -> dict[str, Any]:
-        return await self._parts.database.read(lambda tx: views.get_job(tx, find_job(tx, self._job_id)))
+        return await self._parts.database.read(lambda tx: views.get_job(tx, find_job(tx, self._job_id, Who())))
 
     async def _evidence(self, crashes: tuple[Crash, ...]) -> Evidence:
         read, view, bill = self._parts.database.read, await self._view(), self._sandbox.bill()

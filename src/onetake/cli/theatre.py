@@ -15,6 +15,7 @@ from onetake.clock import SystemClock
 from onetake.domain.errors import SurroundingsError
 from onetake.domain.story import sentence
 from onetake.engine.finding import find_job
+from onetake.engine.members import Who
 from onetake.opening import file_path, load_settings, open_store
 from onetake.store import views
 from onetake.store.database import Reader, Row, Tx
@@ -131,7 +132,7 @@ class Theatre:
 
     async def _keep_files(self, database: Reader) -> Path:
         """Copies of the first job's files under names that a person can open; the last one's path."""
-        job = await database.read(lambda tx: views.get_job(tx, find_job(tx, KILLED)))
+        job = await database.read(lambda tx: views.get_job(tx, find_job(tx, KILLED, Who())))
         kept = self._stage.folder
         for output in job["outputs"]:
             kept = self._stage.folder / f"{output['output']}.{output['media_type'].partition('/')[2]}"
@@ -140,7 +141,7 @@ class Theatre:
 
 
 def _new_lines(tx: Tx, key: str, after: int) -> list[Row]:
-    return views.list_journal(tx, find_job(tx, key)["id"], after=after)
+    return views.list_journal(tx, find_job(tx, key, Who())["id"], after=after)
 
 
 def _ask(address: str, body: bytes | None = None) -> bytes:

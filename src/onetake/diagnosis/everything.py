@@ -11,12 +11,15 @@ from onetake.diagnosis.files import Progress, look_at_files
 from onetake.diagnosis.finding import Finding
 from onetake.domain.errors import OnetakeError, ProviderError, StorageError
 from onetake.domain.moments import utc
+from onetake.domain.roles import Act
 from onetake.engine import models
+from onetake.engine.members import is_over_all
 from onetake.engine.parts import Parts
 from onetake.media.decoder import VIDEO_HINT, video_available
 from onetake.opening import database_site
 from onetake.providers.adapter import Adapter
 from onetake.store import alarms, cases, stops, views
+from onetake.store.accounts import EMBEDDED_NAME
 from onetake.store.migrate import HEAD
 
 FREE_BYTES_MIN = 1_000_000_000
@@ -27,16 +30,28 @@ CONTRACT_AGE_DAYS_MAX = 90
 
 
 async def examine(settings: Settings, *, is_hashed: bool, on_progress: Progress) -> list[Finding]:
-    """Everything, in the order in which a job needs it; files by their sizes, or hashed."""
+    """Everything, in the order in which a job needs it; files by their sizes, or hashed.
+
+    Jobs and files are those of every account, for a person who has a role over the installation.
+    """
     try:
         async with open_parts(settings) as parts:
-            found = [finding async for finding in _all(parts)]
+            found = [finding async for finding in _parts(parts)]
+            if not await parts.database.read(is_over_all, settings.person, Act.LOOK):
+                return [*found, _LEFT_OUT]
+            found += [finding async for finding in _jobs(parts)]
             return found + [each async for each in _files(parts, is_hashed=is_hashed, on_progress=on_progress)]
     except OnetakeError as error:
         return [Finding(error.code, is_well=False, says=error.sentence)]
 
 
-async def _all(parts: Parts) -> AsyncIterator[Finding]:
+_LEFT_OUT = Finding(
+    "jobs", is_well=True, says=f"not looked at: every account's jobs take a role in the account {EMBEDDED_NAME}"
+)
+
+
+async def _parts(parts: Parts) -> AsyncIterator[Finding]:
+    """What a job needs."""
     if strangers := Settings.list_strangers():
         known = f"{', '.join(strangers)}: no setting of that name; see docs/reference/settings.md"
         yield Finding("settings", is_well=False, says=known)
@@ -48,6 +63,10 @@ async def _all(parts: Parts) -> AsyncIterator[Finding]:
     for adapter in parts.adapters.values():
         yield _contract(parts, adapter)
         yield await _account(parts, adapter)
+
+
+async def _jobs(parts: Parts) -> AsyncIterator[Finding]:
+    """What stands in the way of jobs, and how far they are."""
     standing = await parts.database.read(alarms.list_open)
     for alarm in standing:
         yield Finding(

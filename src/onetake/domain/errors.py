@@ -122,7 +122,7 @@ class ForeignHoldError(NotAllowedError):
 
 
 class QuoteExpiredError(NotAllowedError):
-    """The quote was made too long ago."""
+    """The quote was made too long ago; the sentence names a new one."""
 
     code = "quote_expired"
 

@@ -4,7 +4,6 @@ import zoneinfo
 
 from onetake.domain.errors import BadValueError, NotAllowedError, NotFoundError
 from onetake.domain.jsonvalue import shown
-from onetake.domain.pricing import NO_CREDITS
 from onetake.domain.reasons import check_reason
 from onetake.domain.roles import Act
 from onetake.domain.states import Role
@@ -17,8 +16,6 @@ from onetake.store.database import Row
 
 NAME_CHARS_MAX = 100
 """Longest name of an account or a person."""
-
-PLANS = (NO_CREDITS, "credits")
 
 
 def create_account(turn: Turn, name: str, *, plan: str, zone: str) -> str:

@@ -7,10 +7,8 @@ from onetake.engine.members import Who, require
 from onetake.store import jobs
 from onetake.store.database import Row, Tx
 
-EMBEDDED_OWNER = Who()
 
-
-def find_job(tx: Tx, name: str, who: Who = EMBEDDED_OWNER) -> Row:
+def find_job(tx: Tx, name: str, who: Who) -> Row:
     """The account's job of that id or key; one of another account isn't there (L11).
 
     Raises:

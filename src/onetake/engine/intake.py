@@ -13,7 +13,7 @@ from onetake.domain.recipe import Step
 from onetake.domain.roles import Act
 from onetake.engine.members import Member
 from onetake.engine.orders import OPEN, Order, Requoted, Taken, Terms
-from onetake.engine.quoting import check_consent, check_quote, quoted_as, record_recipe
+from onetake.engine.quoting import check_consent, check_quote, found_quote, quoted_as, record_recipe
 from onetake.engine.settling import open_gates
 from onetake.engine.turn import Turn
 from onetake.store import allowances, artifacts, jobs, ledger, quotes, steps
@@ -60,26 +60,28 @@ def accept(turn: Turn, order: Order, terms: Terms = OPEN) -> Taken:
 
 
 def accept_quote(turn: Turn, order: Order, quote_id: str, *, consent: str | None = None) -> Taken | Requoted:
-    """The job for the order, on the terms of a quote; `Requoted` where what it was made for has moved since.
+    """The job for the order, on the terms of a quote; `Requoted` where its time is over, or what it was made for moved.
 
     Then nothing is held, and somebody has to look at the new quote. A quote is accepted once.
 
     Raises:
         NotFoundError: there is no such account, or no such quote of it.
-        QuoteExpiredError, QuoteUsedError: the quote can't be accepted any more.
+        QuoteUsedError: the quote was accepted before.
         Otherwise as `accept`.
     """
     member = turn.member(Act.ORDER)
+    quoted = quotes.find(turn.tx, member.account_id, quote_id)  # first: of two at once, one sees what the other did
     standing = _find_standing(turn.tx, member, order)
     if standing is not None:
         return standing
     record_recipe(turn, order)
     outputs, lines = _price(member, order)
-    moved = check_quote(turn, member, order, lines, quote_id)
+    moved = check_quote(turn, member, order, lines, found_quote(quoted, quote_id))
     if moved is not None:
         return moved
     check_consent(order.recipe, consent)
-    quotes.accept(turn.tx, quote_id, consent_version=consent or "")
+    if not quotes.accept(turn.tx, quote_id, consent_version=consent or ""):
+        raise AssertionError(f"quote {quote_id} was accepted by somebody else while it was ours")
     line_ids = quotes.lines_by_place(quotes.list_lines(turn.tx, quote_id))
     return _buy(turn, order, member, Purchase(quote_id=quote_id, outputs=outputs, lines=lines, line_ids=line_ids))
 
@@ -100,9 +102,10 @@ def _price(member: Member, order: Order) -> tuple[tuple[ExpectedOutput, ...], li
 
 def _buy(turn: Turn, order: Order, member: Member, purchase: Purchase) -> Taken:
     cost = sum(line.credits_max for line in purchase.lines)
-    if cost:
+    job_id = _insert(turn, order, member, purchase)
+    if cost:  # last: whoever else orders for the account waits from here until the commit
         ledger.take(turn.tx, member.account_id, cost)
-    return Taken(job_id=_insert(turn, order, member, purchase), key=order.key, is_new=True, held=cost)
+    return Taken(job_id=job_id, key=order.key, is_new=True, held=cost)
 
 
 def _check_accepted(cost: int, member: Member, terms: Terms) -> None:

@@ -1,11 +1,12 @@
 """What is ordered and on which terms: the values that quoting and intake work with, made from what a caller gave."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from onetake.domain.errors import BadValueError
+from onetake.domain.errors import BadValueError, QuoteExpiredError, QuoteMovedError
 from onetake.domain.inputs import derive_key, resolve_inputs, validate_key
 from onetake.domain.jsonvalue import Json
+from onetake.domain.moments import utc
 from onetake.domain.pricing import QuoteLine
 from onetake.domain.recipe import Recipe
 from onetake.domain.request import job_request_hash
@@ -139,7 +140,29 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requoted:
-    """The quote that was to be accepted doesn't fit any more: what moved, and a new one to look at."""
+    """The quote that was to be accepted doesn't hold any more: why, and a new one to look at. Nothing is held.
 
+    Attributes:
+        old_id: of the quote that doesn't hold.
+        quote: the new one, which waits.
+        fields: what moved since, by JSON Pointer, with what it is and was.
+        expired_at: when the old one's time was over, in microseconds since 1970 UTC; None while it stands.
+    """
+
+    old_id: str
     quote: Quote
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str]
+    expired_at: int | None
+
+    def error(self) -> QuoteExpiredError | QuoteMovedError:
+        """The same for a caller who can only be refused."""
+        new = self.quote
+        rest = (
+            f"look at {new.id}, up to {new.credits_max} credits, and accept that one;"
+            " nothing was ordered, nothing is held."
+        )
+        moved = f" ({', '.join(self.fields)})" if self.fields else ""
+        if self.expired_at is not None:
+            sentence = f"Quote {self.old_id} stood until {utc(self.expired_at)}{moved}: {rest}"
+            return QuoteExpiredError(sentence, fields=dict(self.fields))
+        return QuoteMovedError(f"Quote {self.old_id} doesn't fit any more{moved}: {rest}", fields=dict(self.fields))

@@ -66,7 +66,7 @@ async def attach(
         attempts.find_ref_owner, provider_account=adapter.name, operation=attempt.operation, ref=ref
     )
     if owner is not None:
-        raise NotAllowedError(f"{ref} belongs to another attempt ({owner}): nothing was attached.")
+        raise NotAllowedError(f"{ref} belongs to another attempt: nothing was attached.")  # whose is nobody's business
     await look_at(parts, adapter, attempt, step, ref, is_sure=is_sure)
     bound = await parts.act(parts.settings.person, _attach, adapter, attempt.id, ref)
     if not bound:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from onetake.clock import new_id
 from onetake.domain.canonical import encode, parse
 from onetake.domain.differences import differences
-from onetake.domain.errors import ConsentError, NotFoundError, QuoteExpiredError, QuoteUsedError
+from onetake.domain.errors import ConsentError, NotFoundError, QuoteUsedError
 from onetake.domain.jsonvalue import shown
-from onetake.domain.moments import utc
 from onetake.domain.output_fields import expected_outputs
 from onetake.domain.pricing import QuoteLine, input_digests, price_version, quote_lines
 from onetake.domain.recipe import Recipe
@@ -87,30 +86,39 @@ def quoted_as(order: Order, member: Member, *, consent_version: str, expires_at:
     )
 
 
-def check_quote(turn: Turn, member: Member, order: Order, lines: Sequence[QuoteLine], quote_id: str) -> Requoted | None:
-    """None if the quote says what holds now; else what moved, with a new quote.
+def found_quote(row: Row | None, quote_id: str) -> Row:
+    """The quote, if there is one that waits or waited.
 
     Raises:
-        NotFoundError: the account has no such quote.
-        QuoteUsedError: it was accepted before.
-        QuoteExpiredError: it was made too long ago.
+        NotFoundError: there is none, or it was accepted as it was made, by an order without a quote.
     """
-    found = quotes.find(turn.tx, member.account_id, quote_id)
-    if found is None or found["recipe_name"] is None:
+    if row is None or row["recipe_name"] is None:
         raise NotFoundError(f"There is no quote {shown(quote_id)}.")
-    if found["job_id"] is not None:
+    return row
+
+
+def check_quote(turn: Turn, member: Member, order: Order, lines: Sequence[QuoteLine], found: Row) -> Requoted | None:
+    """None if the quote stands and says what holds now; else what moved, with a new quote.
+
+    Raises:
+        QuoteUsedError: it was accepted before.
+    """
+    quote_id = found["id"]
+    if found["accepted_at"] is not None:
+        whose = f", for job {found['job_id']}" if found["job_id"] else ""
         raise QuoteUsedError(
-            f"Quote {quote_id} was accepted before, for job {found['job_id']}: make a new one for another job."
+            f"Quote {quote_id} was accepted before{whose}: make a new one for another job; nothing was ordered."
         )
-    if found["expires_at"] <= turn.tx.now_us:
-        raise QuoteExpiredError(
-            f"Quote {quote_id} stood until {utc(found['expires_at'])}: make a new one; nothing is held."
-        )
-    fields = _moved(turn.tx, found, order, lines)
-    if not fields:
+    is_expired, fields = found["expires_at"] <= turn.tx.now_us, _moved(turn.tx, found, order, lines)
+    if not (is_expired or fields):
         return None
     valid_s = (found["expires_at"] - found["created_at"]) // 1_000_000
-    return Requoted(quote=_keep(turn, order, member, lines, valid_s=valid_s), fields=fields)
+    return Requoted(
+        old_id=quote_id,
+        quote=_keep(turn, order, member, lines, valid_s=valid_s),
+        fields=fields,
+        expired_at=found["expires_at"] if is_expired else None,
+    )
 
 
 def _moved(tx: Tx, found: Row, order: Order, lines: Sequence[QuoteLine]) -> dict[str, str]:

@@ -20,12 +20,15 @@ from onetake.domain.errors import NotAllowedError, ProviderError
 from onetake.domain.jsonvalue import shown
 from onetake.domain.moments import utc
 from onetake.domain.recognition import Sent, contradiction
+from onetake.domain.roles import Act
 from onetake.domain.wire import WireResult
+from onetake.engine.members import is_over_all
 from onetake.engine.parts import Parts
 from onetake.engine.poller import POLL_TIMEOUT_S
 from onetake.engine.submitter import LEASE_MARGIN_S
 from onetake.providers.adapter import Adapter
 from onetake.store import attempts
+from onetake.store.accounts import EMBEDDED_NAME
 from onetake.store.attempts import Attempt
 from onetake.store.database import Row
 from onetake.store.steps import Step
@@ -54,7 +57,8 @@ async def look_at(parts: Parts, adapter: Adapter, attempt: Attempt, step: Step, 
         is_sure: a person says that it is this attempt's, where it may be another unknown request's as well.
 
     Raises:
-        NotAllowedError: there is no such task, it isn't of this request, or it may be of another one as well.
+        NotAllowedError: there is no such task, it isn't of this request, or it may be of another one as well, of which
+            nobody is sure, or which is another account's.
         ProviderError: the provider couldn't be asked.
     """
     task = await _ask(parts, adapter, attempt, ref)
@@ -67,8 +71,10 @@ async def look_at(parts: Parts, adapter: Adapter, attempt: Attempt, step: Step, 
     if own is not None and own.reason is not None:
         raise NotAllowedError(f"{ref} {own.reason}: nothing was attached.")
     possible = [each.row for each in found if each.reason is None]
-    if len(possible) > 1 and not is_sure:
-        raise _ambiguous(ref, possible)
+    if len(possible) > 1:
+        sees_all = await parts.database.read(is_over_all, parts.settings.person, Act.ATTACH)
+        seen = [row for row in possible if sees_all or (own and row["account_id"] == own.row["account_id"])]
+        _check_sure(ref, seen, count=len(possible), is_sure=is_sure)
 
 
 async def _ask(parts: Parts, adapter: Adapter, attempt: Attempt, ref: str) -> WireResult:
@@ -104,14 +110,27 @@ def _sent(adapter: Adapter, model: str, row: Row) -> Sent:
     return Sent(model=model, body=parse(row["body"]), from_us=from_us, until_us=from_us + round(lasts_s * 1e6))
 
 
-def _ambiguous(ref: str, possible: list[Row]) -> NotAllowedError:
-    told = {
-        f"/{row['job_id']}/{row['step']}": f"key {shown(row['key'])}, sent {utc(row['created_at'])}"
-        for row in possible[:CANDIDATES_TOLD_MAX]
-    }
-    return NotAllowedError(
-        f"{ref} may belong to any of {len(possible)} unknown requests for this model, and nothing that the provider"
-        " tells says to which: compare times and prompts, then repeat with --yes for the right job; nothing was"
-        " attached.",
-        fields=told,
+def _check_sure(ref: str, seen: list[Row], *, count: int, is_sure: bool) -> None:
+    """Return if a person is sure which of several requests it is; those of other accounts are counted, not shown (L11).
+
+    Raises:
+        NotAllowedError: nobody is sure, or nobody can be who doesn't see them all.
+    """
+    unclear = (
+        f"{ref} may belong to any of {count} unknown requests for this model, and nothing that the provider tells says"
+        " to which"
     )
+    if len(seen) < count:
+        raise NotAllowedError(
+            f"{unclear}; {count - len(seen)} of them are other accounts': let somebody attach it who has a role in the"
+            f" account {EMBEDDED_NAME}; nothing was attached."
+        )
+    if not is_sure:
+        told = {
+            f"/{row['job_id']}/{row['step']}": f"key {shown(row['key'])}, sent {utc(row['created_at'])}"
+            for row in seen[:CANDIDATES_TOLD_MAX]
+        }
+        raise NotAllowedError(
+            f"{unclear}: compare times and prompts, then repeat with --yes for the right job; nothing was attached.",
+            fields=told,
+        )

@@ -48,10 +48,14 @@ def lower(tx: Tx, subject: str, kind: AlarmKind) -> None:
     )
 
 
-def list_open(tx: Tx, *, job_id: str | None = None) -> list[Row]:
-    """The standing alarms, oldest first; of one job, if named."""
-    picked = "" if job_id is None else " AND job_id = :job"
+def list_open(tx: Tx, *, job_id: str | None = None, account_id: str | None = None) -> list[Row]:
+    """The standing alarms, oldest first; of one job, if named; for one account, if named: its jobs' and nobody's."""
+    wants = {
+        "job": (job_id, "job_id = :job"),
+        "account": (account_id, "(job_id IS NULL OR job_id IN (SELECT id FROM jobs WHERE account_id = :account))"),
+    }
+    picked = "".join(f" AND {condition}" for value, condition in wants.values() if value is not None)
     return tx.all(
         f"SELECT kind, subject, job_id, detail, since FROM alarms WHERE cleared_at IS NULL{picked} ORDER BY since, id",
-        {"job": job_id} if job_id else {},
+        {name: value for name, (value, _) in wants.items()},
     )

@@ -138,10 +138,10 @@ def list_of_step(tx: Tx, step_id: str) -> list[Attempt]:
 def list_unknown(tx: Tx, *, provider: str, model: str) -> list[Row]:
     """Every attempt at that provider and model whose outcome is unknown, oldest first, with its job and what was sent.
 
-    Each row: id, job_id, key, step, created_at, and the body's bytes, which are for comparing and never shown.
+    Each row: id, job_id, account_id, key, step, created_at, and the body's bytes, for comparing and never shown.
     """
     return tx.all(
-        "SELECT a.id, a.job_id, j.key, s.name AS step, a.created_at, w.body FROM attempts a"
+        "SELECT a.id, a.job_id, j.account_id, j.key, s.name AS step, a.created_at, w.body FROM attempts a"
         " JOIN steps s ON s.id = a.step_id JOIN jobs j ON j.id = a.job_id JOIN wires w ON w.attempt_id = a.id"
         " WHERE a.state = 'submit_unknown' AND a.provider = :provider AND s.model = :model"
         " ORDER BY a.created_at, a.id",

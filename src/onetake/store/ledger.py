@@ -58,7 +58,10 @@ def open_account(tx: Tx, account_id: str) -> None:
 
 
 def get_balance(tx: Tx, account_id: str) -> Row:
-    """What the account was granted, and where it is: `granted`, `available`, `held`, `captured`."""
+    """What the account was granted, and where it is: `granted`, `available`, `held`, `captured`.
+
+    A caller that moves credits has the row to itself until the transaction ends.
+    """
     found = tx.one(
         f"SELECT granted, available, held, captured FROM balances WHERE account_id = :id{tx.locking('balances')}",
         {"id": account_id},
@@ -79,21 +82,22 @@ def grant(tx: Tx, clock: Clock, account_id: str, amount: int, *, reason: str, ac
 
 
 def take(tx: Tx, account_id: str, amount: int) -> None:
-    """Move what a job's holds come to from available to held; `hold` writes the entries.
+    """Move what a job's holds come to from available to held; `hold` writes the entries, in the same transaction.
 
     Raises:
         NotEnoughCreditsError: there is less available; nothing was moved.
     """
     available = get_balance(tx, account_id)["available"]
-    if available < amount or not _move(tx, account_id, _HELD, amount):
+    if available < amount:
         raise NotEnoughCreditsError(
             f"This costs up to {amount} credits and {available} are available:"
             " nothing was ordered, nothing is held; it may be ordered again after more are granted."
         )
+    _move(tx, account_id, _HELD, amount)
 
 
 def hold(tx: Tx, clock: Clock, *, job_id: str, account_id: str, line_id: str, amount: int, actor: str) -> str:
-    """The id of a hold for the line of a quote; its amount was taken by `take`."""
+    """The id of a hold for the line of a quote; `take` moves what all holds of the job come to."""
     hold_id = new_id("hld", clock)
     tx.put(
         "INSERT INTO holds (id, job_id, account_id, quote_line_id, amount, created_at)"
@@ -188,10 +192,11 @@ def correct(
         return 0
     way, amount = (_SPENT_LATE, difference) if difference > 0 else (_GIVEN_BACK, -difference)
     available = get_balance(tx, account_id)["available"]
-    if not _move(tx, account_id, way, amount):
+    if difference > 0 and available < amount:
         raise NotEnoughCreditsError(
             f"The correction of hold {hold_id} needs {amount} credits and {available} are available: nothing moved."
         )
+    _move(tx, account_id, way, amount)
     entry = Entry(
         kind=EntryKind.CORRECTION,
         account_id=account_id,
@@ -279,30 +284,28 @@ def _get_hold(tx: Tx, hold_id: str, *, account_id: str, job_id: str) -> Row:
 
 def _book_closing(tx: Tx, clock: Clock, hold_id: str, parts: Mapping[str, int], *, reason: str, actor: str) -> None:
     """The entries of a closing, and what they do to the balance."""
-    (owner,) = tx.all("SELECT account_id FROM holds WHERE id = :id", {"id": hold_id})
+    (owner,) = tx.all(  # whose balance is ours from here on
+        "SELECT b.account_id FROM holds h JOIN balances b ON b.account_id = h.account_id"
+        f" WHERE h.id = :id{tx.locking('b')}",
+        {"id": hold_id},
+    )
     account_id = str(owner["account_id"])
-    get_balance(tx, account_id)  # its row is ours from here on
     for kind, way, amount in (
         (EntryKind.CAPTURE, _CAPTURED, parts["captured"]),
         (EntryKind.RELEASE, _RELEASED, parts["released"]),
     ):
-        if not amount:
-            continue
-        if not _move(tx, account_id, way, amount):
-            raise AssertionError(f"hold {hold_id} closes {amount} credits that {account_id} doesn't hold")
-        entry = Entry(kind=kind, account_id=account_id, hold_id=hold_id, reason=reason, actor=actor)
-        _enter(tx, clock, entry, way, amount)
+        if amount:
+            _move(tx, account_id, way, amount)
+            entry = Entry(kind=kind, account_id=account_id, hold_id=hold_id, reason=reason, actor=actor)
+            _enter(tx, clock, entry, way, amount)
 
 
-def _move(tx: Tx, account_id: str, way: tuple[Bucket, Bucket], amount: int) -> bool:
-    """Whether the amount was there and has moved."""
+def _move(tx: Tx, account_id: str, way: tuple[Bucket, Bucket], amount: int) -> None:
+    """Move an amount that is there; the caller has seen that, in a row that is its own (else the row refuses)."""
     source, target = way
-    return bool(
-        tx.do(
-            f"UPDATE balances SET {source} = {source} - :amount, {target} = {target} + :amount"
-            f" WHERE account_id = :id AND {source} >= :amount",
-            {"amount": amount, "id": account_id},
-        )
+    tx.put(
+        f"UPDATE balances SET {source} = {source} - :amount, {target} = {target} + :amount WHERE account_id = :id",
+        {"amount": amount, "id": account_id},
     )
 
 

@@ -90,11 +90,14 @@ def insert_lines(tx: Tx, clock: Clock, quote_id: str, lines: Iterable[QuoteLine]
 
 
 def find(tx: Tx, account_id: str, quote_id: str) -> Row | None:
-    """The account's quote with its request, and the job that it became; what was accepted as it was made has none."""
+    """The account's quote with its request and the job that it became; one accepted as it was made has no request.
+
+    A caller that accepts it has its row to itself until the transaction ends.
+    """
     return tx.one(
         "SELECT q.*, r.recipe_name, r.recipe_version, r.inputs, r.input_digests, r.actor, j.id AS job_id FROM quotes q"
         " LEFT JOIN quote_requests r ON r.quote_id = q.id LEFT JOIN jobs j ON j.quote_id = q.id"
-        " WHERE q.id = :id AND q.account_id = :account",
+        f" WHERE q.id = :id AND q.account_id = :account{tx.locking('q')}",
         {"id": quote_id, "account": account_id},
     )
 
@@ -109,10 +112,11 @@ def list_lines(tx: Tx, quote_id: str) -> list[Row]:
 
 
 def accept(tx: Tx, quote_id: str, *, consent_version: str) -> bool:
-    """Whether the quote was waiting and is accepted now."""
+    """Whether the quote was waiting, its time not over, and is accepted now."""
     return bool(
         tx.do(
-            "UPDATE quotes SET accepted_at = :now, consent_version = :consent WHERE id = :id AND accepted_at IS NULL",
+            "UPDATE quotes SET accepted_at = :now, consent_version = :consent"
+            " WHERE id = :id AND accepted_at IS NULL AND expires_at > :now",
             {"now": tx.now_us, "consent": consent_version, "id": quote_id},
         )
     )

@@ -66,6 +66,15 @@ async def test_the_money_of_a_job_adds_up(shop: Shop) -> None:
     assert (await shop.see(ledger.money_of_job, other.job))["held"] == 5
 
 
+async def test_a_hold_is_told_with_what_became_of_it(shop: Shop) -> None:
+    order = await shop.order(amount=120)
+    (hold,) = order.holds["draw"]
+    whose = {"amount": 120, "account_id": "acc_default", "job_id": order.job}
+    assert await shop.see(ledger.get_hold, hold) == {**whose, "captured": None, "released": None}
+    await close(shop, hold, HoldEvent.RELEASED)
+    assert await shop.see(ledger.get_hold, hold) == {**whose, "captured": 0, "released": 120}
+
+
 async def test_without_a_credit_plan_the_same_path_holds_nothing(shop: Shop) -> None:
     (hold,) = (await shop.order(amount=0)).holds["draw"]
     assert await close(shop, hold, HoldEvent.CAPTURED)

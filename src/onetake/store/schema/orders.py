@@ -152,8 +152,7 @@ steps = Table(
     CheckConstraint("state <> 'active' OR current_attempt_id IS NOT NULL", name="active"),
     Index(
         "ix_steps_budget",
-        "created_at",
-        "position",
+        "id",
         sqlite_where=text("state = 'waiting' AND waiting_for = 'budget'"),
         postgresql_where=text("state = 'waiting' AND waiting_for = 'budget'"),
     ),
