@@ -24,6 +24,7 @@ SOURCE = still(PRICE)
 CHAIN = still(PRICE).replace('name = "still"', 'name = "chain"', 1) + clip_of("still").replace(
     "[[steps.outputs]]", f"{DEAR}\n[[steps.outputs]]"
 )
+LARGE = still(DEAR).replace('name = "still"', 'name = "large"', 1)
 TWICE = "[steps.replacement]\nreasons = ['provider_failed']\ncount_max = 1\n"
 TOTAL = Scope()
 
@@ -157,6 +158,55 @@ async def test_each_campaign_is_bound_by_itself_so_one_batch_cannot_eat_everythi
         assert sorted([await rig.state(job) for job in spring]) == ["complete"] * 2 + ["draw_waiting"] * 2
         assert {await rig.state(job) for job in [*other, free]} == {"complete"}
         assert await used(rig, line) == [("autumn", 0, 2), ("spring", 0, 2)]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_what_fits_is_sent_at_once_behind_a_hundred_that_do_not(kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, kind=kind) as rig:
+        line = await bound(rig, Scope(campaign="large"), spend=99)
+        large = [await order(rig, number, campaign="large") for number in range(101)]
+        small = await order(rig, 200)
+        since_s = rig.clock.monotonic_s()
+        async with rig.working():
+            await rig.until_told(small, "attempt.submitting", every_s=0.01)
+            assert rig.clock.monotonic_s() - since_s < 0.5  # no pause between those that were parked
+            await rig.until(small, "complete")
+        assert len(rig.bought()) == 1
+        steps = [(await rig.view(job))["steps"][0] for job in large]
+        assert {(step["state"], step["waiting_on"]) for step in steps} == {("waiting", line.id)}
+        assert await rig.parts.database.read(budgets.count_waiting, line.id) == 101
+        assert await used(rig, line) == []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_a_small_job_that_waits_behind_a_hundred_large_ones_goes_on_with_room(kind: str, tmp_path: Path) -> None:
+    async with rigged(tmp_path, kind=kind) as rig:
+        line = await bound(rig, spend=0)
+        large = [await order(rig, number, LARGE) for number in range(101)]
+        small = await order(rig, 200)
+        await rig.work()
+        assert await rig.parts.database.read(budgets.count_waiting, line.id) == 102
+        await bound(rig, spend=999)
+        await rig.work()
+        assert await rig.state(small) == "complete"
+        assert await rig.state(large[0]) == "draw_waiting"
+        assert await used(rig, line) == [("", 100, 1)]
+
+
+async def test_a_step_names_the_line_that_holds_it_up_now(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        lines = {line.id for line in (await bound(rig, Scope(campaign="a"), requests=0), await bound(rig, requests=0))}
+        job = await order(rig, 1, campaign="a")
+        await rig.work()
+        first = (await rig.view(job))["steps"][0]["waiting_on"]
+        (second,) = lines - {first}
+        await rig.act(budgeting.end_line, first)
+        await rig.work()
+        assert (await rig.view(job))["steps"][0]["waiting_on"] == second
+        assert await rig.parts.database.read(budgets.count_waiting, second) == 1
+        await rig.act(budgeting.end_line, second)
+        await rig.work()
+        assert await rig.state(job) == "complete"
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -239,10 +239,13 @@ class Worker:
         self._parts.wake.set()
 
     async def _is_idle(self) -> bool:
-        if await admit(self._parts, self._id):
+        """Whether nothing is left; what waits for a budget is asked only then, and what it opened is looked for."""
+        if await self._is_work_left() or await admit(self._parts, self._id):
             return False
-        troubled = self._claimer.troubled()
-        return not await self._parts.database.read(views.is_work_left, closed=troubled)
+        return not await self._is_work_left()
+
+    async def _is_work_left(self) -> bool:
+        return await self._parts.database.read(views.is_work_left, closed=self._claimer.troubled())
 
     async def _land(self) -> None:
         """Await the POSTs in the air for the grace period, then give them up; each records what it came to."""
