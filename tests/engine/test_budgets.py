@@ -1,14 +1,17 @@
 """Budget lines: what crosses one isn't sent, waits with the line named, and goes on when there is room."""
 
 import asyncio
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from onetake.config import AccountSettings
 from onetake.domain.errors import BadValueError, NotFoundError
 from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.states import Period
-from onetake.engine import bookkeeping, budgeting
+from onetake.engine import bookkeeping, budgeting, spending
 from onetake.engine.auditing import find_faults
 from onetake.engine.intake import accept
 from onetake.engine.orders import prepare
@@ -29,10 +32,19 @@ TWICE = "[steps.replacement]\nreasons = ['provider_failed']\ncount_max = 1\n"
 TOTAL = Scope()
 
 
-async def bound(rig: Rig, scope: Scope = TOTAL, *, spend: int | None = None, requests: int | None = None) -> Line:
-    """A line, set by a person."""
-    currency = "" if spend is None else "USD"
-    line, _ = await rig.act(budgeting.set_line, scope, currency=currency, spend_micros_max=spend, requests_max=requests)
+async def bound(
+    rig: Rig, scope: Scope = TOTAL, *, spend: int | None = None, requests: int | None = None, without: str = ""
+) -> Line:
+    """A line, set by a person; `without` names the bound that is taken away."""
+    line, _ = await rig.act(
+        budgeting.set_line,
+        scope,
+        currency="" if spend is None else "USD",
+        spend_micros_max=spend,
+        requests_max=requests,
+        keeps_spend=without != "spend",
+        keeps_requests=without != "requests",
+    )
     return line
 
 
@@ -127,6 +139,35 @@ async def test_a_day_line_has_room_again_the_next_day_of_the_account(tmp_path: P
         assert [await rig.state(job) for job in jobs] == ["complete"] * 2
         days = [day for day, _, _ in await used(rig, line)]
         assert len(days) == len(set(days)) == 2
+
+
+async def test_each_day_that_runs_somewhere_is_listed_with_its_use(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        zones = {"default": "UTC", "east": "Pacific/Kiritimati", "west": "Etc/GMT+12"}
+        for name in ("east", "west"):
+            await rig.act(bookkeeping.create_account, name, plan="none", zone=zones[name])
+        west = await bound(rig, Scope(account_id="west", period=Period.DAY), requests=1)
+        line = await bound(rig, Scope(provider="reapi", period=Period.DAY), spend=1000)
+        for name in zones:
+            settings = rig.settings.model_copy(update={"account": AccountSettings(name=name)})
+            made = prepare(parse_recipe(SOURCE, "t"), SOURCE, inputs={"prompt": f"Dune of {name}"})
+            await replace(rig.parts, settings=settings).act("ada", accept, made)
+        await rig.work()
+        days = {name: spending.day_of(zone, rig.clock.now_us()) for name, zone in zones.items()}
+        assert days["west"] < days["east"]  # 26 hours apart
+        assert await running(rig, west) == [(days["west"], 1, ["Etc/GMT+12"])]
+        uses = Counter(days.values())
+        there = [(day, uses[day], sorted(zones[name] for name in days if days[name] == day)) for day in sorted(uses)]
+        assert await running(rig, line) == there
+        rig.clock.leap(3 * 86_400)
+        assert [requests for _, requests, _ in await running(rig, line)] == [0] * len(await running(rig, line))
+        assert len(await running(rig, west)) == 1
+
+
+async def running(rig: Rig, line: Line) -> list[tuple[str, int, list[str]]]:
+    """The days that run now: each with its requests and its zones."""
+    rows = await rig.parts.database.read(spending.list_running, line)
+    return [(row["day"], row["requests"], row["zones"]) for row in rows]
 
 
 async def test_a_later_step_counts_on_the_day_of_its_own_dispatch_and_is_never_stranded(tmp_path: Path) -> None:
@@ -259,6 +300,34 @@ async def test_lines_that_meet_must_be_in_one_currency(tmp_path: Path) -> None:
             await bound(rig, Scope(provider="nobody"), requests=1)
         with pytest.raises(NotFoundError, match="There is no budget line"):
             await rig.act(budgeting.end_line, "bud_0")
+        assert [each.id for each in await rig.parts.database.read(budgets.list_open)] == [line.id]
+
+
+async def test_a_bound_that_is_not_given_anew_stays_until_it_is_taken_away(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        line = await bound(rig, spend=100)
+        both = await bound(rig, requests=5)
+        assert both == replace(line, requests_max=5)
+        for number in range(2):
+            await order(rig, number)
+        await rig.work()
+        assert len(rig.bought()) == 1  # by the bound of spend
+        assert await bound(rig, spend=150) == replace(both, spend_micros_max=150)
+        with pytest.raises(BadValueError, match=f"Line {line.id} .* in USD, so EUR can't be added up"):
+            await rig.act(budgeting.set_line, TOTAL, currency="EUR", spend_micros_max=1)
+        only = await bound(rig, without="spend")
+        assert only == replace(both, spend_micros_max=None, currency="")
+        assert await used(rig, line) == [("", 0, 1)]
+        await rig.work()
+        assert len(rig.bought()) == 2
+        with pytest.raises(BadValueError, match=f"would bound nothing any more: .* budgets end {line.id}"):
+            await bound(rig, without="requests")
+        with pytest.raises(BadValueError, match="There is no such line to take a bound from"):
+            await bound(rig, Scope(provider="reapi"), without="spend")
+        again, is_new = await rig.act(
+            budgeting.set_line, TOTAL, currency="EUR", spend_micros_max=9, keeps_requests=False
+        )
+        assert (again, is_new) == (replace(line, currency="EUR", spend_micros_max=9), False)
         assert [each.id for each in await rig.parts.database.read(budgets.list_open)] == [line.id]
 
 

@@ -20,7 +20,7 @@ from onetake.domain.states import Period, WaitReason
 from onetake.engine.parts import Parts
 from onetake.engine.turn import Turn
 from onetake.engine.waiting import Bell, first_of
-from onetake.store import allowances, budgets, steps
+from onetake.store import accounts, allowances, budgets, steps
 from onetake.store.budgets import EACH, Amount, Line, Place
 from onetake.store.database import Row, Tx
 from onetake.store.steps import Step
@@ -189,11 +189,23 @@ def recount(tx: Tx, line: Line) -> dict[tuple[str, str], Amount]:
     return {(place.day, place.campaign): amount for place, amount in _amounts([line], rows).items()}
 
 
-def list_today(tx: Tx, line: Line) -> list[Row]:
-    """What stands against the line now: for a day line the last day that has something, in each campaign."""
+def list_running(tx: Tx, line: Line) -> list[Row]:
+    """What stands against the line now: `day`, `campaign`, `spend_micros`, `requests`, and the `zones` of the day.
+
+    For a day line each day that runs in one of its accounts, used or not; of several zones there can be three.
+    """
     uses = [row for row in budgets.list_uses(tx, line.id) if row["spend_micros"] or row["requests"]]
-    last = max((row["day"] for row in uses), default="")
-    return [row for row in uses if row["day"] == last]
+    if line.scope.period is Period.TOTAL:
+        return [{**row, "zones": []} for row in uses]
+    zones = defaultdict(list)
+    for zone in accounts.list_zones(tx, line.scope.account_id):
+        zones[day_of(zone, tx.now_us)].append(zone)
+    unused = {"campaign": "", "spend_micros": 0, "requests": 0}
+    return [
+        {**row, "zones": zones[day]}
+        for day in sorted(zones)
+        for row in [use for use in uses if use["day"] == day] or [{"day": day, **unused}]
+    ]
 
 
 def binds(line: Line, allowance: Mapping[str, object]) -> bool:

@@ -10,7 +10,7 @@ from onetake.domain.recipe_toml import parse_recipe
 from onetake.domain.roles import Act
 from onetake.engine.members import EMBEDDED, Member, account_for, check_over_all, require
 from onetake.store import jobs, journal, recipes
-from onetake.store.accounts import EMBEDDED_NAME, ensure_embedded
+from onetake.store.accounts import EMBEDDED_NAME, EMBEDDED_NAMES, ensure_embedded
 from onetake.store.attempts import Attempt
 from onetake.store.database import Tx
 from onetake.store.steps import Step
@@ -97,6 +97,8 @@ class Turn:
             NotFoundError: there is no such account, or the person has no part in it.
             RoleError: the person's roles don't permit the act.
         """
+        if name in EMBEDDED_NAMES:
+            ensure_embedded(self.tx)
         return account_for(self.tx, name, self.actor, act)
 
     def recipe_of(self, job_id: str) -> Recipe:

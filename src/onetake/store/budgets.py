@@ -104,11 +104,18 @@ def insert(
     )
 
 
-def change(tx: Tx, line: Line, *, spend_micros_max: int | None, requests_max: int | None) -> None:
-    """Give the line other bounds; its currency stays."""
+def change(tx: Tx, line: Line) -> None:
+    """Give the line of that id the bounds that it has here."""
     tx.put(
-        "UPDATE budgets SET spend_micros_max = :spend, requests_max = :requests, updated_at = :now WHERE id = :id",
-        {"spend": spend_micros_max, "requests": requests_max, "now": tx.now_us, "id": line.id},
+        "UPDATE budgets SET currency = :currency, spend_micros_max = :spend, requests_max = :requests,"
+        " updated_at = :now WHERE id = :id",
+        {
+            "currency": line.currency,
+            "spend": line.spend_micros_max,
+            "requests": line.requests_max,
+            "now": tx.now_us,
+            "id": line.id,
+        },
     )
 
 

@@ -1,5 +1,7 @@
 """Accounts and people, quotes, budgets, allowances, stops, and what a provider says that it charged."""
 
+from dataclasses import replace
+
 import pytest
 
 from onetake.domain.errors import (
@@ -224,7 +226,7 @@ async def test_a_line_stands_once_for_a_scope_and_is_history_when_it_has_ended(s
     assert await shop.see(budgets.find, Scope()) is None
     with pytest.raises(ConstraintError):
         await _bounded(shop, scope)
-    await shop.do(budgets.change, line, spend_micros_max=700, requests_max=3)
+    await shop.do(budgets.change, replace(line, spend_micros_max=700, requests_max=3))
     (changed,) = await shop.see(budgets.list_open)
     assert (changed.spend_micros_max, changed.requests_max, changed.scope) == (700, 3, scope)
     await shop.do(budgets.end, line.id)
