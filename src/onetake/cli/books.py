@@ -301,7 +301,7 @@ def list_(*, is_json: Json = False) -> None:
             zone = f"in {', '.join(use['zones'])}" if len({each["day"] for each in uses}) > 1 else ""
             where = " ".join(filter(None, (use["day"], zone, use["campaign"]))) or "in all"
             spent = f"{told_micros(use['spend_micros'], line.currency)}, " if line.currency else ""
-            say(f"    {where}: {spent}{use['requests']:,} requests")
+            say(f"    {where}: {spent}{spending.told_requests(use['requests'])}")
     if not found and not is_json:
         say("No budget lines: nothing is bounded.")
 

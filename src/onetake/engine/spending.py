@@ -229,6 +229,11 @@ def day_of(zone: str, moment_us: int) -> str:
     return moment.date().isoformat()
 
 
+def told_requests(count: int) -> str:
+    """A number of requests for people."""
+    return f"{count:,} request{'' if count == 1 else 's'}"
+
+
 def told(line: Line) -> str:
     """The line for people: whom it binds, and to what."""
     scope = line.scope
@@ -239,7 +244,7 @@ def told(line: Line) -> str:
     ]
     bounds = [
         "" if line.spend_micros_max is None else told_micros(line.spend_micros_max, line.currency),
-        "" if line.requests_max is None else f"{line.requests_max} requests",
+        "" if line.requests_max is None else told_requests(line.requests_max),
     ]
     period = "a day" if scope.period is Period.DAY else "in all"
     return f"{', '.join(filter(None, whom)) or 'everything'}: {' and '.join(filter(None, bounds))} {period}"
