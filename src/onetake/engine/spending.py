@@ -5,6 +5,7 @@ on the day of the account on which its step was dispatched; what crosses a line 
 line named.
 """
 
+import asyncio
 import datetime
 import zoneinfo
 from collections import defaultdict
@@ -130,26 +131,35 @@ def reopen(turn: Turn, after: str) -> tuple[int, str]:
     return opened, waiting[-1].id if waiting else ""
 
 
-async def keep_admitting(parts: Parts, worker_id: Callable[[], str], stop: Bell, *, pace_s: float) -> None:
-    """Let through what waits for a budget as soon as it fits, until told to stop."""
-    while not stop.is_set():
-        try:
-            if await admit(parts, worker_id()):
-                parts.wake.set()
-        except DatabaseError as error:
-            _log.error("budgets.not_asked", error=error.sentence)
-        await first_of(pace_s, parts.clock, stop)
+class Admissions:
+    """Lets through what waits for a budget as soon as it fits; one pass at a time in each worker."""
 
+    def __init__(self, parts: Parts) -> None:
+        self._parts, self._pass = parts, asyncio.Lock()
 
-async def admit(parts: Parts, worker_id: str) -> bool:
-    """Whether a step that waited for a budget is ready again; every one that waits is looked at."""
-    if not await parts.database.read(steps.is_any_without_budget):
-        return False
-    total, last = await parts.act(worker_id, reopen, "")
-    while last:
-        opened, last = await parts.act(worker_id, reopen, last)
-        total += opened
-    return total > 0
+    async def keep(self, worker_id: Callable[[], str], stop: Bell, *, pace_s: float) -> None:
+        """Look again and again, until told to stop."""
+        while not stop.is_set():
+            try:
+                if await self.look(worker_id()):
+                    self._parts.wake.set()
+            except DatabaseError as error:
+                _log.error("budgets.not_asked", error=error.sentence)
+            await first_of(pace_s, self._parts.clock, stop)
+
+    async def look(self, worker_id: str) -> bool:
+        """Whether a step that waited for a budget is ready again; every one that waits is looked at.
+
+        After a pass that is under way: what that one has in hand is left out by others.
+        """
+        async with self._pass:
+            if not await self._parts.database.read(steps.is_any_without_budget):
+                return False
+            total, last = await self._parts.act(worker_id, reopen, "")
+            while last:
+                opened, last = await self._parts.act(worker_id, reopen, last)
+                total += opened
+            return total > 0
 
 
 def settle(turn: Turn, step_id: str) -> None:
