@@ -229,8 +229,9 @@ def binds(line: Line, allowance: Mapping[str, object]) -> bool:
 
 
 def is_foreign(line: Line, allowance: Mapping[str, object]) -> bool:
-    """Whether the line bounds spend in another currency, so that nobody can say whether the allowance fits."""
-    return bool(line.currency and allowance["amount_micros"]) and allowance["currency"] != line.currency
+    """Whether the line bounds its spend in another currency, so that nobody can say whether the allowance fits."""
+    is_spend_bound = bool(line.currency and allowance["amount_micros"]) and binds(line, allowance)
+    return is_spend_bound and allowance["currency"] != line.currency
 
 
 def day_of(zone: str, moment_us: int) -> str:
