@@ -8,7 +8,7 @@ import pytest
 
 from onetake.clock import ManualClock, SystemClock
 from onetake.domain.errors import CommitUnknownError, DatabaseError
-from onetake.store import jobs, journal
+from onetake.store import budgets, jobs, journal
 from onetake.store.database import ConstraintError, Tx
 from onetake.store.postgres import PostgresDatabase
 from onetake.store.postgres_site import PostgresSite
@@ -96,6 +96,29 @@ async def test_who_shares_a_transaction_never_waits_for_a_row(
     await asyncio.gather(holding, on_one)
     lines = await database.read(journal.list_lines, one, after=1)
     assert [line["event"] for line in lines] == ["held", "waits"]
+
+
+async def test_who_shares_a_transaction_never_waits_for_all_budget_lines(
+    database: PostgresDatabase, other: PostgresDatabase
+) -> None:
+    job, _ = await two_jobs(database)
+    holder = Gate()
+
+    def hold_lines(tx: Tx) -> None:
+        budgets.list_open(tx)
+        holder.op(tx)
+
+    holding = asyncio.create_task(other.write(hold_lines))
+    await holder.entered()
+    gate, _ = await held(database)
+    on_job = asyncio.create_task(database.write(write_about, job, "free"))
+    on_lines = asyncio.create_task(database.write(budgets.lock_all))
+    await asyncio.sleep(0)
+    gate.open()
+    await on_job  # committed, though its neighbour has to wait
+    assert not on_lines.done()
+    holder.open()
+    await asyncio.gather(holding, on_lines)
 
 
 async def test_groups_on_the_same_jobs_the_other_way_round_never_deadlock(

@@ -6,8 +6,9 @@ import typer
 
 from onetake.cli.asking import act, read_account, read_job, read_over_all
 from onetake.cli.printing import ANY_NAME, JobName, Json, emit, say, when
-from onetake.domain.amounts import micros_of, told_micros, whole_credits
+from onetake.domain.amounts import micros_of, told_micros, whole_bound, whole_credits
 from onetake.domain.errors import BadValueError, SurroundingsError
+from onetake.domain.jsonvalue import shown
 from onetake.domain.states import Period
 
 if TYPE_CHECKING:
@@ -195,36 +196,65 @@ def check(*, is_json: Json = False) -> None:
 
 @budgets_group.command("set")
 def set_(  # noqa: PLR0917 - options, all of them named
-    account: Annotated[str, typer.Option("--for-account", metavar="NAME", help="Only this account's jobs.")] = "",
+    account: Annotated[
+        str | None, typer.Option("--for-account", metavar="NAME", help="Only this account's jobs.")
+    ] = None,
     campaign: Annotated[
-        str, typer.Option("--campaign", metavar="NAME", help="Only this campaign's jobs; * is each campaign by itself.")
-    ] = "",
-    provider: Annotated[str, typer.Option("--provider", metavar="NAME", help="Only this provider account.")] = "",
+        str | None,
+        typer.Option("--campaign", metavar="NAME", help="Only this campaign's jobs; * is each campaign by itself."),
+    ] = None,
+    provider: Annotated[
+        str | None, typer.Option("--provider", metavar="NAME", help="Only this provider account.")
+    ] = None,
     period: Annotated[
         Period, typer.Option("--period", metavar="PERIOD", help="day: of the account's zone; total: for ever.")
     ] = Period.TOTAL,
     spend: Annotated[
         str | None, typer.Option("--spend", metavar="AMOUNT", help='Most spend, with its currency: "12.50 USD".')
     ] = None,
-    requests: Annotated[
-        int | None, typer.Option("--requests", metavar="N", min=0, max=2**53 - 1, help="Most paid requests.")
-    ] = None,
+    requests: Annotated[str | None, typer.Option("--requests", metavar="N", help="Most paid requests.")] = None,
     *,
+    is_without_spend: Annotated[bool, typer.Option("--no-spend", help="Bound spend no more.")] = False,
+    is_without_requests: Annotated[bool, typer.Option("--no-requests", help="Bound requests no more.")] = False,
     is_json: Json = False,
 ) -> None:
     """Set a budget line: most spend at providers, most requests, or both.
 
     A job counts at worst, its whole chain and permitted replacements included, from before its first send, and at what
     it did cost once that is known. What would cross a line isn't sent: it waits, with the line named, until there is
-    room. Setting a line again changes its bounds.
+    room. Setting a line again changes the bound that is given; the other one stays until it is taken away.
     """
     from onetake.engine import budgeting
     from onetake.store.budgets import Scope
 
+    if (spend is not None and is_without_spend) or (requests is not None and is_without_requests):
+        raise BadValueError("A bound can't be set and taken away at once: leave out one of the two options.")
     micros, currency = _spend(spend)
-    scope = Scope(account_id=account, campaign=campaign, provider=provider, period=period)
-    line, is_new = act(budgeting.set_line, scope, currency=currency, spend_micros_max=micros, requests_max=requests)
+    scope = Scope(
+        account_id=_name(account, "--for-account"),
+        campaign=_name(campaign, "--campaign"),
+        provider=_name(provider, "--provider"),
+        period=period,
+    )
+    line, is_new = act(
+        budgeting.set_line,
+        scope,
+        currency=currency,
+        spend_micros_max=micros,
+        requests_max=None if requests is None else whole_bound(requests, what="--requests"),
+        keeps_spend=not is_without_spend,
+        keeps_requests=not is_without_requests,
+    )
     emit({**_told(line), "new": is_new}) if is_json else say(f"{line.id}  {_words(line)}")
+
+
+def _name(text: str | None, option: str) -> str:
+    """The name; empty for anybody, which only an option that is left out says."""
+    if text is None:
+        return ""
+    if not text.strip():
+        raise BadValueError(f"{option} is blank, which names nobody: leave it out to bound everybody's.")
+    return text
 
 
 def _spend(text: str | None) -> tuple[int | None, str]:
@@ -232,7 +262,7 @@ def _spend(text: str | None) -> tuple[int | None, str]:
         return None, ""
     amount, _, currency = text.strip().partition(" ")
     if len(currency) != 3 or not currency.isascii() or not currency.isupper() or not currency.isalpha():
-        raise BadValueError(f'--spend must be an amount with its currency, such as "12.50 USD", not {text[:40]!r}.')
+        raise BadValueError(f'--spend must be an amount with its currency, such as "12.50 USD", not {shown(text)!r}.')
     return micros_of(amount, what="--spend"), currency
 
 
@@ -255,7 +285,7 @@ def list_(*, is_json: Json = False) -> None:
 
     def look(tx: "Tx", member: "Member") -> "list[tuple[Line, list[Row], int]]":
         return [
-            (line, spending.list_today(tx, line), budgets.count_waiting(tx, line.id))
+            (line, spending.list_running(tx, line), budgets.count_waiting(tx, line.id))
             for line in budgeting.list_seen(tx, member.account_id, member.person)
         ]
 
@@ -268,9 +298,10 @@ def list_(*, is_json: Json = False) -> None:
         waits = f"; {steps} for it" if waiting else ""
         say(f"{line.id}  {_words(line)}{waits}")
         for use in uses:
-            where = " ".join(filter(None, (use["day"], use["campaign"]))) or "in all"
+            zone = f"in {', '.join(use['zones'])}" if len({each["day"] for each in uses}) > 1 else ""
+            where = " ".join(filter(None, (use["day"], zone, use["campaign"]))) or "in all"
             spent = f"{told_micros(use['spend_micros'], line.currency)}, " if line.currency else ""
-            say(f"    {where}: {spent}{use['requests']:,} requests")
+            say(f"    {where}: {spent}{spending.told_requests(use['requests'])}")
     if not found and not is_json:
         say("No budget lines: nothing is bounded.")
 

@@ -38,18 +38,29 @@ def whole_credits(text: str, *, what: str) -> int:
     return value
 
 
+def whole_bound(text: str, *, what: str) -> int:
+    """A whole number from 0.
+
+    Raises:
+        BadValueError: it is none: negative, fractional, too large, or no number.
+    """
+    if not _WHOLE.fullmatch(text.strip()) or int(text) > WHOLE_MAX:
+        raise BadValueError(f"{what} must be a whole number from 0 to {WHOLE_MAX}, not {shown(text)!r}.")
+    return int(text)
+
+
 def micros_of(text: str, *, what: str) -> int:
     """An amount of money from 0, in millionths.
 
     Raises:
-        BadValueError: it is none, or has more than six digits after the point.
+        BadValueError: it is none, is too large, or has more than six digits after the point.
     """
     amount = amount_of(text)
     exact = None if amount is None else Fraction(amount) * MICROS
     if exact is None or exact.denominator != 1 or not 0 <= exact <= WHOLE_MAX:
         raise BadValueError(
-            f"{what} must be an amount from 0 with at most six digits after the point, such as 12.50,"
-            f" not {shown(text)}."
+            f"{what} must be an amount from 0 to {told_micros(WHOLE_MAX, '')} with at most six digits after the point,"
+            f" such as 12.50, not {shown(text)}."
         )
     return int(exact)
 

@@ -1,10 +1,13 @@
 """Budget lines as people set them: checked against one another, counted from what stands already, recorded."""
 
+from dataclasses import replace
+
 from onetake.domain.errors import BadValueError, NotFoundError
 from onetake.domain.jsonvalue import shown
 from onetake.domain.roles import Act
 from onetake.engine import spending
 from onetake.engine.members import is_over_all, require
+from onetake.engine.orders import check_campaign
 from onetake.engine.turn import Turn
 from onetake.providers.catalogue import list_contracts
 from onetake.store import accounts, budgets
@@ -13,37 +16,43 @@ from onetake.store.database import Tx
 
 
 def set_line(
-    turn: Turn, scope: Scope, *, currency: str, spend_micros_max: int | None, requests_max: int | None
+    turn: Turn,
+    scope: Scope,
+    *,
+    currency: str = "",
+    spend_micros_max: int | None = None,
+    requests_max: int | None = None,
+    keeps_spend: bool = True,
+    keeps_requests: bool = True,
 ) -> tuple[Line, bool]:
     """The line that now stands for the scope, and whether it is new; what stands against it is counted.
 
     Args:
         turn: whose act it is.
         scope: whom it binds; the account by its name or id.
-        currency: of the spend; empty where only requests are bounded.
-        spend_micros_max: most spend at providers; None: no bound.
-        requests_max: most requests; None: no bound.
+        currency: of the spend that is given.
+        spend_micros_max: most spend at providers; None: as the line has it already.
+        requests_max: most requests; None: likewise.
+        keeps_spend: a bound of spend that stands and isn't given stays.
+        keeps_requests: likewise, of requests.
 
     Raises:
         RoleError: the person may not.
         NotFoundError: there is no such account.
-        BadValueError: it bounds nothing, or overlaps with a line in another currency.
+        BadValueError: it bounds nothing, names nothing there can be, or overlaps with a line in another currency.
     """
-    if spend_micros_max is None and requests_max is None:
+    if spend_micros_max is None and requests_max is None and keeps_spend and keeps_requests:
         raise BadValueError("A budget line bounds spend, requests or both: give --spend or --requests.")
     budgets.lock_all(turn.tx)
     scope = _known(turn, scope)
-    for other in budgets.list_open(turn.tx) if currency else ():
-        if other.currency and other.currency != currency and overlap(other.scope, scope):
-            raise BadValueError(
-                f"Line {other.id} ({spending.told(other)}) bounds some of the same spend in {other.currency}, so"
-                f" {currency} can't be added up with it: end that line, or give the amount in {other.currency};"
-                " nothing was changed."
-            )
     found = budgets.find(turn.tx, scope)
-    if found is not None and found.currency != currency:
-        budgets.end(turn.tx, found.id)  # other bounds of the same line: its currency can't be changed in place
-        found = None
+    if found is not None and keeps_spend and spend_micros_max is None:
+        currency, spend_micros_max = found.currency, found.spend_micros_max
+    if found is not None and keeps_requests and requests_max is None:
+        requests_max = found.requests_max
+    if spend_micros_max is None and requests_max is None:
+        raise BadValueError(_would_bound_nothing(found))
+    _check_currency(turn.tx, scope, currency)
     if found is None:
         line = budgets.insert(
             turn.tx,
@@ -54,20 +63,33 @@ def set_line(
             requests_max=requests_max,
         )
     else:
-        budgets.change(turn.tx, found, spend_micros_max=spend_micros_max, requests_max=requests_max)
-        line = Line(
-            id=found.id,
-            scope=scope,
-            currency=currency,
-            spend_micros_max=spend_micros_max,
-            requests_max=requests_max,
-        )
+        line = replace(found, currency=currency, spend_micros_max=spend_micros_max, requests_max=requests_max)
+        budgets.change(turn.tx, line)
     spending.put_days(turn.tx)
     budgets.put_uses(turn.tx, line.id, spending.recount(turn.tx, line))
     accounts.record_act(
         turn.tx, turn.clock, "budget_set", line.id, actor=turn.actor, data={"line": spending.told(line)}
     )
     return line, found is None
+
+
+def _would_bound_nothing(found: Line | None) -> str:
+    if found is None:
+        return "There is no such line to take a bound from: give --spend or --requests."
+    return (
+        f"Line {found.id} ({spending.told(found)}) would bound nothing any more: end it with"
+        f" `onetake budgets end {found.id}`; nothing was changed."
+    )
+
+
+def _check_currency(tx: Tx, scope: Scope, currency: str) -> None:
+    for other in budgets.list_open(tx) if currency else ():
+        if other.currency and other.currency != currency and overlap(other.scope, scope):
+            raise BadValueError(
+                f"Line {other.id} ({spending.told(other)}) bounds some of the same spend in {other.currency}, so"
+                f" {currency} can't be added up with it: end that line, or give the amount in {other.currency};"
+                " nothing was changed."
+            )
 
 
 def end_line(turn: Turn, line_id: str) -> None:
@@ -118,8 +140,10 @@ def _known(turn: Turn, scope: Scope) -> Scope:
     Raises:
         NotFoundError: there is no such account.
         RoleError: the actor may not set budgets for it.
-        BadValueError: there is no such provider.
+        BadValueError: there is no such provider, or no campaign can have that name.
     """
+    if scope.campaign not in ("", EACH):
+        check_campaign(scope.campaign, what="--campaign")
     if scope.provider and scope.provider not in list_contracts():
         listed = ", ".join(list_contracts())
         raise BadValueError(f"There is no provider {shown(scope.provider)}: known are {listed}.")

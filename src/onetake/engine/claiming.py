@@ -17,10 +17,14 @@ from onetake.engine.parts import Parts
 from onetake.engine.routes import RouteGate
 from onetake.engine.stopping import Stopped
 from onetake.engine.submitter import Claim, Market
+from onetake.engine.turn import Told
 from onetake.engine.waiting import Bell
 from onetake.store import leases
 from onetake.store.database import Tx
 from onetake.store.steps import Step
+
+LOOKS_MAX = 100
+"""Ready steps that are looked at once some were parked: a batch that fits no budget soon stands in nobody's way."""
 
 _log = structlog.get_logger("onetake.claiming")
 
@@ -29,8 +33,9 @@ class Claimer:
     """One worker's claims."""
 
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self._parts, self._on_told = replace(parts, on_told=self._told), parts.on_told
         self._gates = ProviderGates(parts)
+        self._has_parked = False  # the last claim parked steps: others stand behind them
         self._is_flowing = False  # the last claim filled all slots: more may be ready
         self._taken: set[str] = set()  # claims that we got back, until their outcome is recorded
         self._unanswered: set[str] = set()  # worker ids under which a claim may stand that we didn't get back
@@ -61,36 +66,44 @@ class Claimer:
         await self._withdraw()
         if free <= 0:
             return []
-        claims = await self._claim_on(worker_id, free) if self._is_flowing else []
+        looks, self._has_parked = LOOKS_MAX if self._has_parked else free, False
+        claims = await self._claim_on(worker_id, free, looks) if self._is_flowing else []
         if not claims and not stop.is_set():
-            claims = await self._look_and_claim(worker_id, free, stop)
+            claims = await self._look_and_claim(worker_id, free, looks, stop)
+        if self._has_parked:
+            self._parts.wake.set()
         self._is_flowing = len(claims) == free
         self._taken.update(claim.attempt_id for claim in claims)
         return claims
 
-    async def _claim_on(self, worker_id: str, free: int) -> list[Claim]:
+    def _told(self, lines: Sequence[Told]) -> None:
+        self._has_parked = self._has_parked or any(line.event == "step.parked" for line in lines)
+        self._on_told(lines)
+
+    async def _claim_on(self, worker_id: str, free: int, looks: int) -> list[Claim]:
         """Claims without a look before, of the accounts that were looked at a moment ago."""
         known = self._gates.known()
         offered = {name: known.get(name, ()) for name in self._parts.adapters}
-        return await self._claim_all(worker_id, self._market(offered, free), ()) if known else []
+        return await self._claim_all(worker_id, self._market(offered, free, looks), ()) if known else []
 
-    async def _look_and_claim(self, worker_id: str, free: int, stop: Bell) -> list[Claim]:
+    async def _look_and_claim(self, worker_id: str, free: int, looks: int, stop: Bell) -> list[Claim]:
         """Claims after a look at what is ready, whether its account is open and whether its model is offered."""
         parts = self._parts
-        ready = await parts.database.read(_list_ready, parts, limit=free, closed=self._gates.closed())
+        ready = await parts.database.read(_list_ready, parts, limit=looks, closed=self._gates.closed())
         offered = {provider: await self._gates.offered(provider) for provider in {step.provider for step in ready}}
         for step in ready:
             if _is_unoffered(step, offered):
                 await parts.act(worker_id, park_unoffered, step)
         if stop.is_set() or not any(step.model in offered[step.provider] for step in ready):
             return []
-        return await self._claim_all(worker_id, self._market(offered, free), ready)
+        return await self._claim_all(worker_id, self._market(offered, free, looks), ready)
 
-    def _market(self, offered: Mapping[str, tuple[str, ...]], free: int) -> Market:
+    def _market(self, offered: Mapping[str, tuple[str, ...]], free: int, looks: int) -> Market:
         return Market(
             adapters=self._parts.adapters,
             offered=offered,
             limit=free,
+            looks=looks,
             started_s=self._parts.clock.monotonic_s(),
             per_account=self._parts.settings.account.in_flight_max,
         )

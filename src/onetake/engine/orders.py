@@ -103,13 +103,23 @@ def prepare(
 
 
 def _campaign(name: object) -> str:
+    try:
+        return check_campaign(name, what="/campaign")
+    except BadValueError as error:
+        what = f"must be one line of at most {CAMPAIGN_CHARS_MAX} characters"
+        raise BadValueError(error.sentence, fields={"/campaign": what}) from error
+
+
+def check_campaign(name: object, *, what: str) -> str:
+    """The name of a campaign, if it can be one.
+
+    Raises:
+        BadValueError: it can't; `what` is named.
+    """
     if not isinstance(name, str) or not name.strip() or len(name) > CAMPAIGN_CHARS_MAX or not name.isprintable():
-        raise BadValueError(
-            f"/campaign must be one line of text, at most {CAMPAIGN_CHARS_MAX} characters.",
-            fields={"/campaign": f"must be one line of at most {CAMPAIGN_CHARS_MAX} characters"},
-        )
+        raise BadValueError(f"{what} must be one line of text, at most {CAMPAIGN_CHARS_MAX} characters.")
     if name == "*":
-        raise BadValueError("/campaign can't be `*`, which stands for each campaign in budgets.")
+        raise BadValueError(f"{what} can't be `*`, which stands for each campaign in budgets.")
     return name
 
 

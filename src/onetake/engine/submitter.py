@@ -68,6 +68,7 @@ class Market:
         adapters: by provider.
         offered: the models that each provider account is offered; steps for others are left alone.
         limit: free POST slots; nothing is claimed for want of one.
+        looks: ready steps that are looked at, in case some of them may not be sent; at least `limit` of them.
         started_s: monotonic seconds before the transaction began; the leases made in it are at least this old.
         only: the id of the one step that may be claimed; empty for any.
         per_account: most attempts of one account in flight; None for no bound.
@@ -76,6 +77,7 @@ class Market:
     adapters: Mapping[str, Adapter]
     offered: Mapping[str, tuple[str, ...]]
     limit: int
+    looks: int = 0
     started_s: float
     only: str = ""
     per_account: int | None = None
@@ -84,16 +86,21 @@ class Market:
 def claim(turn: Turn, market: Market) -> list[Claim]:
     """The steps that are now the actor's to send, each with a committed attempt."""
     closed = frozenset(provider for provider, models in market.offered.items() if not models)
-    claims, routes, stopped, spend = [], RouteGate(turn.tx), Stopped.find(turn.tx), SpendGate(turn)
+    claims: list[Claim] = []
+    routes, stopped = RouteGate(turn.tx), Stopped.find(turn.tx)
     limits = LimitGate(turn.tx, market.adapters, per_account=market.per_account)
-    for step in leases.list_ready(
+    ready = leases.list_ready(
         turn.tx,
-        limit=market.limit,
+        limit=max(market.limit, market.looks),
         closed=closed | limits.closed | stopped.providers,
         paused=routes.closed,
         full=limits.full | stopped.accounts,
         stopped=stopped.recipes,
-    ):
+    )
+    spend = SpendGate(turn, ready)
+    for step in ready:
+        if len(claims) == market.limit:
+            break
         if market.only not in ("", step.id) or step.model not in market.offered.get(step.provider, ()):
             continue
         siblings = attempts.list_of_step(turn.tx, step.id) if step.attempts else []

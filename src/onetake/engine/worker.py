@@ -20,7 +20,7 @@ from onetake.engine import recovery, submitter
 from onetake.engine.addresses import keep_fresh
 from onetake.engine.claiming import Claimer
 from onetake.engine.parts import Parts
-from onetake.engine.spending import admit, keep_admitting
+from onetake.engine.spending import Admissions
 from onetake.engine.turn import Told
 from onetake.engine.waiting import Bell, first_of, pass_on
 from onetake.engine.watcher import Watcher
@@ -74,7 +74,7 @@ class Worker:
         self._id = ""
         self._submits: set[asyncio.Task[None]] = set()
         self._unsent: set[str] = set()
-        self._claimer = Claimer(self._parts)
+        self._claimer, self._admissions = Claimer(self._parts), Admissions(self._parts)
         self._trouble: DatabaseError | None = None
         self._is_unsure = False  # the database failed: some lease may be ours without our knowing
         self._give_up = asyncio.Event()
@@ -101,7 +101,7 @@ class Worker:
                 tasks.create_task(self._renew(stopping, watcher)),
                 tasks.create_task(self._sweep(stopping, watcher)),
                 tasks.create_task(keep_fresh(self._parts, lambda: self._id, stopping, pace_s=self._pace.sweep_s)),
-                tasks.create_task(keep_admitting(self._parts, lambda: self._id, stopping, pace_s=self._pace.sweep_s)),
+                tasks.create_task(self._admissions.keep(lambda: self._id, stopping, pace_s=self._pace.sweep_s)),
                 tasks.create_task(watcher.run(stopping)),
             ]
             await self._claim(stopping, tasks, watcher, until_idle=until_idle)
@@ -239,10 +239,13 @@ class Worker:
         self._parts.wake.set()
 
     async def _is_idle(self) -> bool:
-        if await admit(self._parts, self._id):
+        """Whether nothing is left; what waits for a budget is asked only then, and what it opened is looked for."""
+        if await self._is_work_left() or await self._admissions.look(self._id):
             return False
-        troubled = self._claimer.troubled()
-        return not await self._parts.database.read(views.is_work_left, closed=troubled)
+        return not await self._is_work_left()
+
+    async def _is_work_left(self) -> bool:
+        return await self._parts.database.read(views.is_work_left, closed=self._claimer.troubled())
 
     async def _land(self) -> None:
         """Await the POSTs in the air for the grace period, then give them up; each records what it came to."""

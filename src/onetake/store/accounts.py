@@ -14,6 +14,7 @@ from onetake.store.database import Row, Tx
 
 EMBEDDED = "acc_default"
 EMBEDDED_NAME = "default"
+EMBEDDED_NAMES = (EMBEDDED_NAME, EMBEDDED)
 OWNER = "per_owner"
 OWNER_NAME = "owner"
 
@@ -60,6 +61,12 @@ def find_member(tx: Tx, account: str, person: str) -> list[Row]:
         " WHERE a.name = :account OR a.id = :account",
         {"account": account, "person": person},
     )
+
+
+def list_zones(tx: Tx, account_id: str = "") -> list[str]:
+    """The zones in which the accounts have their days, or that account alone."""
+    rows = tx.all("SELECT DISTINCT zone FROM accounts WHERE :id IN ('', id) ORDER BY zone", {"id": account_id})
+    return [row["zone"] for row in rows]
 
 
 def get(tx: Tx, account_id: str) -> Row:

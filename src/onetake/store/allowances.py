@@ -1,5 +1,7 @@
 """Allowances: what a step may cost at the provider at worst, set aside with the job; settled by what it did cost."""
 
+from collections.abc import Collection
+
 from onetake.clock import Clock, new_id
 from onetake.domain.pricing import Worst
 from onetake.store.database import Row, Tx
@@ -37,16 +39,13 @@ def list_of_job(tx: Tx, job_id: str) -> list[Row]:
     )
 
 
-def get_of_step(tx: Tx, step_id: str) -> Row | None:
-    """What the step may cost, with the job's account, campaign and the account's zone."""
-    return tx.one(f"{_WHOLE} WHERE w.step_id = :step", {"step": step_id})
-
-
-def list_whole(tx: Tx, *, job_id: str | None = None) -> list[Row]:
-    """Allowances that were reserved, with account, campaign and zone; of one job, all of them."""
-    if job_id is not None:
-        return tx.all(f"{_WHOLE} WHERE w.job_id = :job ORDER BY w.id", {"job": job_id})
-    return tx.all(f"{_WHOLE} WHERE w.reserved_at IS NOT NULL ORDER BY w.id")
+def list_whole(tx: Tx, *, job_ids: Collection[str] | None = None) -> list[Row]:
+    """Allowances that were reserved, with account, campaign and zone; of these jobs, all of them."""
+    if job_ids is None:
+        return tx.all(f"{_WHOLE} WHERE w.reserved_at IS NOT NULL ORDER BY w.id")
+    names = {f"job_{n}": job_id for n, job_id in enumerate(sorted(set(job_ids)))}
+    among = ", ".join(f":{name}" for name in names)
+    return tx.all(f"{_WHOLE} WHERE w.job_id IN ({among}) ORDER BY w.id", names) if names else []
 
 
 def reserve(tx: Tx, job_id: str) -> None:

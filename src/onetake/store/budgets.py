@@ -104,11 +104,18 @@ def insert(
     )
 
 
-def change(tx: Tx, line: Line, *, spend_micros_max: int | None, requests_max: int | None) -> None:
-    """Give the line other bounds; its currency stays."""
+def change(tx: Tx, line: Line) -> None:
+    """Give the line of that id the bounds that it has here."""
     tx.put(
-        "UPDATE budgets SET spend_micros_max = :spend, requests_max = :requests, updated_at = :now WHERE id = :id",
-        {"spend": spend_micros_max, "requests": requests_max, "now": tx.now_us, "id": line.id},
+        "UPDATE budgets SET currency = :currency, spend_micros_max = :spend, requests_max = :requests,"
+        " updated_at = :now WHERE id = :id",
+        {
+            "currency": line.currency,
+            "spend": line.spend_micros_max,
+            "requests": line.requests_max,
+            "now": tx.now_us,
+            "id": line.id,
+        },
     )
 
 
@@ -142,14 +149,16 @@ def lock_all(tx: Tx) -> None:
 
     So nothing is reserved by somebody who didn't know of a line that is being set.
     """
-    if tx.locking("budgets"):
-        tx.do("LOCK TABLE budgets IN ACCESS EXCLUSIVE MODE")
+    if locking := tx.locking("budgets"):
+        tx.do(f"LOCK TABLE budgets IN ACCESS EXCLUSIVE MODE{' NOWAIT' if locking.endswith('NOWAIT') else ''}")
 
 
 def lock(tx: Tx, line_ids: Iterable[str]) -> None:
-    """Have the lines and their sums to oneself until the transaction ends; always in the same order."""
-    for line_id in sorted(line_ids):
-        tx.one(f"SELECT b.id FROM budgets b WHERE b.id = :id{tx.locking('b')}", {"id": line_id})
+    """Have the lines and their sums to oneself until the transaction ends; all at once, always in the same order."""
+    names = {f"id_{n}": line_id for n, line_id in enumerate(sorted(set(line_ids)))}
+    if names and (locking := tx.locking("b")):
+        among = ", ".join(f":{name}" for name in names)
+        tx.all(f"SELECT b.id FROM budgets b WHERE b.id IN ({among}) ORDER BY b.id{locking}", names)
 
 
 def get_use(tx: Tx, place: Place) -> Amount:

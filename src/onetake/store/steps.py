@@ -113,10 +113,13 @@ def list_without_address(tx: Tx) -> list[Step]:
 
 
 def list_without_budget(tx: Tx, *, limit: int, after: str = "") -> list[Step]:
-    """Steps that wait for room in a budget line, oldest first: those after the step with that id."""
+    """Steps that wait for room in a budget line, oldest first: those after the step with that id.
+
+    A caller that writes has their jobs to itself; those that another transaction has are left out.
+    """
     rows = tx.all(
-        "SELECT * FROM steps WHERE state = 'waiting' AND waiting_for = 'budget' AND id > :after"
-        f" ORDER BY id LIMIT {limit:d}",
+        "SELECT s.* FROM steps s JOIN jobs j ON j.id = s.job_id WHERE s.state = 'waiting' AND s.waiting_for = 'budget'"
+        f" AND s.id > :after ORDER BY s.id LIMIT {limit:d}{tx.locking('j', skip=True)}",
         {"after": after},
     )
     return [Step.of(row) for row in rows]
@@ -125,6 +128,15 @@ def list_without_budget(tx: Tx, *, limit: int, after: str = "") -> list[Step]:
 def is_any_without_budget(tx: Tx) -> bool:
     """Whether a step waits for room in a budget line."""
     return bool(list_without_budget(tx, limit=1))
+
+
+def wait_on(tx: Tx, step: Step, subject: str) -> None:
+    """Name what the step waits for now, where that is another than before; it stays in its state."""
+    if subject != step.waiting_on:
+        tx.put(
+            "UPDATE steps SET waiting_on = :subject, version = version + 1 WHERE id = :id AND version = :version",
+            {"subject": subject, "id": step.id, "version": step.version},
+        )
 
 
 def postpone(tx: Tx, step: Step, not_before: int) -> None:

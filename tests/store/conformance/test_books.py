@@ -1,5 +1,7 @@
 """Accounts and people, quotes, budgets, allowances, stops, and what a provider says that it charged."""
 
+from dataclasses import replace
+
 import pytest
 
 from onetake.domain.errors import (
@@ -224,7 +226,7 @@ async def test_a_line_stands_once_for_a_scope_and_is_history_when_it_has_ended(s
     assert await shop.see(budgets.find, Scope()) is None
     with pytest.raises(ConstraintError):
         await _bounded(shop, scope)
-    await shop.do(budgets.change, line, spend_micros_max=700, requests_max=3)
+    await shop.do(budgets.change, replace(line, spend_micros_max=700, requests_max=3))
     (changed,) = await shop.see(budgets.list_open)
     assert (changed.spend_micros_max, changed.requests_max, changed.scope) == (700, 3, scope)
     await shop.do(budgets.end, line.id)
@@ -259,6 +261,10 @@ async def test_a_step_that_waits_for_a_line_is_listed_and_counted(shop: Shop) ->
     assert (waiting.id, waiting.waiting_on) == (step.id, "bud_1")
     assert await shop.see(steps.is_any_without_budget)
     assert await shop.see(budgets.count_waiting, "bud_1") == 1
+    await shop.do(steps.wait_on, waiting, "bud_2")
+    (waiting,) = await shop.see(steps.list_without_budget, limit=5)
+    await shop.do(steps.wait_on, waiting, "bud_2")
+    assert await shop.see(budgets.count_waiting, "bud_2") == 1
     assert await shop.do(steps.advance, waiting, StepEvent.OPENED) is StepState.READY
     assert (await shop.see(steps.get, step.id)).waiting_on is None
 
@@ -266,8 +272,7 @@ async def test_a_step_that_waits_for_a_line_is_listed_and_counted(shop: Shop) ->
 async def test_an_allowance_is_reserved_with_its_job_and_settled_by_what_it_cost(shop: Shop) -> None:
     await shop.worker()
     order = await shop.order()
-    row = await shop.see(allowances.get_of_step, order.steps["draw"])
-    assert row is not None
+    (row,) = await shop.see(allowances.list_whole, job_ids=[order.job])
     assert (row["amount_micros"], row["reserved_at"], row["zone"], row["campaign"]) == (40_000, None, "UTC", "")
     assert await shop.see(allowances.list_whole) == []
     await shop.do(allowances.reserve, order.job)
@@ -283,7 +288,7 @@ async def test_an_allowance_is_reserved_with_its_job_and_settled_by_what_it_cost
     assert spent is not None
     assert spent["spent"] == 7
     await shop.do(allowances.settle, row["id"], spend_micros=7, requests=1)
-    (settled,) = await shop.see(allowances.list_whole, job_id=order.job)
+    (settled,) = await shop.see(allowances.list_whole, job_ids=[order.job])
     assert (settled["settled_micros"], settled["settled_requests"]) == (7, 1)
 
 
