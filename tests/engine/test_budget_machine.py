@@ -278,18 +278,19 @@ class Desk:
         self.do(charges.note_cost, attempt, cost_micros=cost, currency=piece.currency)
         if piece.bought[-1][1] == "lost":
             return  # it may still turn out to be running
-        earlier = piece.bought[-1][2]
         piece.bought[-1] = (attempt, "yes", cost)
-        self.is_excused |= cost > (piece.request if earlier is None else earlier)  # nobody asks a line about a bill
         self.settle(step)
 
     def settle(self, step: str) -> None:
         """Count the step by what it did cost, unless that is in doubt; nothing where nothing was bought."""
         piece = self.pieces[step]
+        before = piece.stands
         self.act(spending.settle, step)
         if not piece.in_doubt:
             billed = [cost for _, charged, cost in piece.bought if charged == "yes"]
             piece.settled = (sum(piece.request if cost is None else cost for cost in billed), len(billed))
+        # No line is asked about a bill.
+        self.is_excused |= any(now > earlier for now, earlier in zip(piece.stands, before, strict=True))
 
     def set(self, scope: Scope, given: dict[str, Any]) -> None:
         """Bounds that are given, kept or taken away."""
