@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import zoneinfo
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
@@ -54,6 +54,7 @@ PIECES = st.lists(
     min_size=1,
     max_size=3,
 )
+CHARGED = st.sampled_from(("yes", "yes", "no", "unknown", "lost"))
 KEEPS = {"keeps_spend": True, "keeps_requests": True}
 GIVEN: st.SearchStrategy[dict[str, Any]] = st.builds(
     dict,
@@ -220,21 +221,20 @@ class Desk:
             worst = Worst(request_micros=piece.request, requests=piece.requests, currency=piece.currency)
             allowances.insert(tx, self.clock, worst, job_id=job, step_id=piece.id, provider=piece.provider)
 
-    def dispatch(self, step: str) -> None:
-        """The step's job is let through whole, or a line that it would cross is named."""
-        piece = self.pieces[step]
-        open_ = [each for each in self.pieces.values() if each.job == piece.job and each.reserved_at is None]
-        crossed = self._crossed(open_)
-        found = self.act(_ask, step)
-        if crossed:
-            assert found in crossed
-            return
-        assert found is None
-        for each in open_:
-            each.reserved_at = self.clock.now_us()
-            each.day = self.today(each) if self.lines else None
-        if not open_ and self.lines and piece.settled is None and piece.day != self.today(piece):
-            piece.day, self.is_excused = self.today(piece), True
+    def dispatch(self, *wanted: str) -> None:
+        """In one transaction each step's job is let through whole, or a line that it would cross is named."""
+        for step, found in zip(wanted, self.act(_ask, wanted), strict=True):
+            piece = self.pieces[step]
+            open_ = [each for each in self.pieces.values() if each.job == piece.job and each.reserved_at is None]
+            crossed = self._crossed(open_)
+            assert found in crossed if crossed else found is None
+            if crossed:
+                continue
+            for each in open_:
+                each.reserved_at = self.clock.now_us()
+                each.day = self.today(each) if self.lines else None
+            if not open_ and self.lines and piece.settled is None and piece.day != self.today(piece):
+                piece.day, self.is_excused = self.today(piece), True
 
     def _crossed(self, open_: list[Piece]) -> set[str]:
         crossed = set()
@@ -278,18 +278,19 @@ class Desk:
         self.do(charges.note_cost, attempt, cost_micros=cost, currency=piece.currency)
         if piece.bought[-1][1] == "lost":
             return  # it may still turn out to be running
-        earlier = piece.bought[-1][2]
         piece.bought[-1] = (attempt, "yes", cost)
-        self.is_excused = cost > (piece.request if earlier is None else earlier)  # nobody asks a line about a bill
         self.settle(step)
 
     def settle(self, step: str) -> None:
         """Count the step by what it did cost, unless that is in doubt; nothing where nothing was bought."""
         piece = self.pieces[step]
+        before = piece.stands
         self.act(spending.settle, step)
         if not piece.in_doubt:
             billed = [cost for _, charged, cost in piece.bought if charged == "yes"]
             piece.settled = (sum(piece.request if cost is None else cost for cost in billed), len(billed))
+        # No line is asked about a bill.
+        self.is_excused |= any(now > earlier for now, earlier in zip(piece.stands, before, strict=True))
 
     def set(self, scope: Scope, given: dict[str, Any]) -> None:
         """Bounds that are given, kept or taken away."""
@@ -351,7 +352,7 @@ class Desk:
         """Let the step's job through, and die before the commit."""
 
         def die(turn: Turn) -> None:
-            _ask(turn, step)
+            _ask(turn, [step])
             raise _CrashError
 
         with pytest.raises(_CrashError):
@@ -398,10 +399,12 @@ def binds(scope: Scope, account: str, campaign: str, provider: str) -> bool:
     )
 
 
-def _ask(turn: Turn, step_id: str) -> str | None:
-    step = steps.get(turn.tx, step_id)
-    crossed = spending.SpendGate(turn, [step]).find_crossed(step)
-    return None if crossed is None else crossed.id
+def _ask(turn: Turn, wanted: Sequence[str]) -> list[str | None]:
+    """For each step the line that it would cross."""
+    looked_at = [steps.get(turn.tx, step_id) for step_id in wanted]
+    gate = spending.SpendGate(turn, looked_at)
+    crossed = [gate.find_crossed(step) for step in looked_at]
+    return [None if line is None else line.id for line in crossed]
 
 
 def _buy(tx: Tx, step_id: str, attempt_id: str, no: int, charged: str) -> None:
@@ -441,23 +444,20 @@ class BudgetMachine(RuleBasedStateMachine):
         """A job."""
         return multiple(*self.desk.order(account, campaign, wanted))
 
-    @rule(step=ordered)
-    def dispatch(self, step: str) -> None:
-        """A step is to be sent, perhaps not the first of its job."""
-        self.desk.dispatch(step)
+    @rule(wanted=st.lists(ordered, min_size=1, max_size=4))
+    def dispatch(self, wanted: list[str]) -> None:
+        """Steps are to be sent, perhaps not the first of their jobs."""
+        self.desk.dispatch(*wanted)
 
     @rule(step=ordered)
     def crash_while_dispatching(self, step: str) -> None:
         """Nothing of it stands."""
         self.desk.crash(step)
 
-    @rule(
-        step=ordered,
-        charged=st.sampled_from(("yes", "yes", "no", "unknown", "lost")),
-        cost=st.none() | st.integers(0, 120),
-    )
-    def buy(self, step: str, charged: str, cost: int | None) -> None:
-        """It was sent, and came to something."""
+    @rule(step=ordered, charged=CHARGED, cost=st.none() | st.integers(0, 120))
+    def send(self, step: str, charged: str, cost: int | None) -> None:
+        """It is sent, if it may be, and comes to something."""
+        self.desk.dispatch(step)
         self.desk.buy(step, charged, cost)
 
     @rule(step=ordered, cost=st.integers(0, 120))
@@ -498,7 +498,7 @@ class BudgetMachine(RuleBasedStateMachine):
             shutil.rmtree(self._folder)
 
 
-BudgetMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+BudgetMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 TestBudgetMachine = BudgetMachine.TestCase
 
 

@@ -98,6 +98,7 @@ class SpendGate:
         for place, amount in _amounts(lines, [{**row, "day": today}]).items():
             self._add(place, amount)
         allowances.put_day(tx, row["id"], today)
+        row["day"] = today
 
     def _is_full(self, line: Line, place: Place, more: Amount) -> bool:
         """Whether there is no room for so much more there."""
