@@ -29,7 +29,6 @@ COMMANDS = [
     (b"jobs", b"list", b"--campaign", STRANGE),
     (b"people", b"remove", STRANGE, b"--role", b"admin"),
     (b"stops", b"set", b"recipe", STRANGE, b"--reason", b"r"),
-    (b"budgets", b"set", b"--campaign", STRANGE, b"--requests", b"1"),
 ]
 
 

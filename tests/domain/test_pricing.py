@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onetake.domain.amounts import amount_of, micros_of, rounded_up, told_micros, whole_credits
+from onetake.domain.amounts import amount_of, micros_of, rounded_up, told_micros, whole_bound, whole_credits
 from onetake.domain.billing import billing
 from onetake.domain.errors import BadValueError, RecipeError
 from onetake.domain.events import HoldEvent
@@ -199,6 +199,16 @@ def test_credits_that_are_no_positive_whole_number_are_refused(text: str) -> Non
 
 def test_amounts_are_exact() -> None:
     assert (whole_credits("12", what="x"), whole_credits(str(2**53 - 1), what="x")) == (12, 2**53 - 1)
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "", " ", "NaN", "1e3", str(2**53), chr(0x661)])
+def test_what_is_no_bound_is_refused(text: str) -> None:
+    with pytest.raises(BadValueError, match="--requests must be a whole number from 0 to"):
+        whole_bound(text, what="--requests")
+
+
+def test_a_bound_may_be_nothing() -> None:
+    assert (whole_bound("0", what="x"), whole_bound(" 12 ", what="x")) == (0, 12)
     assert [micros_of(text, what="x") for text in ("0", "12.5", "0.000001", "1e1")] == [0, 12_500_000, 1, 10_000_000]
     for text in ("-1", "0.0000001", "NaN", "1e99", "ten", str(2**53)):
         with pytest.raises(BadValueError, match="must be an amount from 0"):

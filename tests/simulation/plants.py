@@ -183,17 +183,18 @@ PLANTS = (
         "a capture isn't taken out of what is held",
         """
         store/ledger.py
-        -        if not _move(tx, account_id, way, amount):
-        +        if kind is not EntryKind.CAPTURE and not _move(tx, account_id, way, amount):
+        -            _move(tx, account_id, way, amount)
+        +            if kind is not EntryKind.CAPTURE:
+        +                _move(tx, account_id, way, amount)
         """,
     ),
     Plant(
         "a release is not entered",
         """
         store/ledger.py
-        -        _enter(tx, clock, entry, way, amount)
-        +        if kind is not EntryKind.RELEASE:
-        +            _enter(tx, clock, entry, way, amount)
+        -            _enter(tx, clock, entry, way, amount)
+        +            if kind is not EntryKind.RELEASE:
+        +                _enter(tx, clock, entry, way, amount)
         """,
     ),
     Plant(

@@ -50,7 +50,7 @@ TOLD = {
     Act.PEOPLE: "change who may do what",
     Act.OWNERS: "make or unmake owners",
     Act.RECIPE: "bring in recipes that nobody ordered before",
-    Act.ACCOUNT: "make accounts",
+    Act.ACCOUNT: "make or change accounts",
 }
 """Each act in words, after "may"."""
 

@@ -48,13 +48,15 @@ def change_account(turn: Turn, *, plan: str | None, zone: str | None) -> Row:
         RoleError: the actor may not.
         BadValueError: there is no such zone.
     """
-    member = turn.member(Act.PEOPLE)
+    account_id = _account_sold_to(turn, Act.ACCOUNT)
     if zone is not None:
         _check_zone(zone)
-    accounts.change(turn.tx, member.account_id, plan=plan or member.plan, zone=zone or member.zone)
-    ledger.open_account(turn.tx, member.account_id)
-    _record(turn, "account", member.account_id, {"plan": plan or member.plan, "zone": zone or member.zone})
-    return accounts.get(turn.tx, member.account_id)
+    stands = accounts.get(turn.tx, account_id)
+    now: dict[str, str] = {"plan": plan or str(stands["plan"]), "zone": zone or str(stands["zone"])}
+    accounts.change(turn.tx, account_id, plan=now["plan"], zone=now["zone"])
+    ledger.open_account(turn.tx, account_id)
+    _record(turn, "account", account_id, {**now})
+    return accounts.get(turn.tx, account_id)
 
 
 def add_person(turn: Turn, name: str, role: Role) -> None:
@@ -94,12 +96,12 @@ def grant(turn: Turn, credits_: int, *, reason: str) -> Row:
         BadValueError: it has no reason, or the account would have more than can be counted.
     """
     check_reason(reason)
-    member = turn.member(Act.GRANT)
-    if ledger.get_balance(turn.tx, member.account_id)["granted"] + credits_ > WHOLE_MAX:
+    account_id = _account_sold_to(turn, Act.GRANT)
+    if ledger.get_balance(turn.tx, account_id)["granted"] + credits_ > WHOLE_MAX:
         raise BadValueError(f"An account can be granted {WHOLE_MAX} credits in all: nothing was granted.")
-    ledger.grant(turn.tx, turn.clock, member.account_id, credits_, reason=reason, actor=member.person)
-    _record(turn, "granted", member.account_id, {"credits": credits_, "reason": reason})
-    return ledger.get_balance(turn.tx, member.account_id)
+    ledger.grant(turn.tx, turn.clock, account_id, credits_, reason=reason, actor=turn.actor)
+    _record(turn, "granted", account_id, {"credits": credits_, "reason": reason})
+    return ledger.get_balance(turn.tx, account_id)
 
 
 def correct(turn: Turn, job_name: str, hold_id: str, *, spent: int, reason: str, second: str | None) -> int:
@@ -111,18 +113,18 @@ def correct(turn: Turn, job_name: str, hold_id: str, *, spent: int, reason: str,
         ForeignHoldError, ExceedsHoldError, NotAllowedError, NotEnoughCreditsError: see `ledger.correct`.
     """
     check_reason(reason)
-    member = turn.member(Act.CORRECT)
-    other = require_second(turn.tx, member, second, Act.CORRECT)
-    job = find_in(turn.tx, member.account_id, job_name)
+    account_id = _account_sold_to(turn, Act.CORRECT)
+    other = require_second(turn.tx, turn.actor, second, Act.CORRECT)
+    job = find_in(turn.tx, account_id, job_name)
     moved = ledger.correct(
         turn.tx,
         turn.clock,
         hold_id,
-        account_id=member.account_id,
+        account_id=account_id,
         job_id=job["id"],
         spent=spent,
         reason=reason,
-        actor=member.person,
+        actor=turn.actor,
         second_actor=other,
     )
     accounts.record_act(
@@ -130,11 +132,17 @@ def correct(turn: Turn, job_name: str, hold_id: str, *, spent: int, reason: str,
         turn.clock,
         "corrected",
         hold_id,
-        actor=member.person,
+        actor=turn.actor,
         second_actor=other,
         data={"job": job["id"], "spent": spent, "moved": moved, "reason": reason},
     )
     return moved
+
+
+def _account_sold_to(turn: Turn, act: Act) -> str:
+    """The id of the account that is acted in; who sells credits may do this there, its own people may not."""
+    turn.check_over_all(act)
+    return turn.account_for(turn.account, act)
 
 
 def _people_act(role: Role) -> Act:

@@ -43,6 +43,7 @@ def set_line(
     """
     if spend_micros_max is None and requests_max is None and keeps_spend and keeps_requests:
         raise BadValueError("A budget line bounds spend, requests or both: give --spend or --requests.")
+    turn.check_over_all(Act.BUDGET)
     budgets.lock_all(turn.tx)
     scope = _known(turn, scope)
     found = budgets.find(turn.tx, scope)
@@ -99,10 +100,10 @@ def end_line(turn: Turn, line_id: str) -> None:
         RoleError: the person may not.
         NotFoundError: no such line stands.
     """
-    line = next((line for line in list_seen(turn.tx, turn.account, turn.actor) if line.id == line_id), None)
+    turn.check_over_all(Act.BUDGET)
+    line = next((line for line in budgets.list_open(turn.tx) if line.id == line_id), None)
     if line is None:
         raise NotFoundError(f"There is no budget line {shown(line_id)}: `onetake budgets list` names them.")
-    _check(turn, line.scope)
     budgets.end(turn.tx, line.id)
     accounts.record_act(
         turn.tx, turn.clock, "budget_ended", line.id, actor=turn.actor, data={"line": spending.told(line)}
@@ -126,20 +127,11 @@ def list_seen(tx: Tx, account: str, person: str) -> list[Line]:
     return [line for line in budgets.list_open(tx) if sees_all or line.scope.account_id == member.account_id]
 
 
-def _check(turn: Turn, scope: Scope) -> str:
-    """The id of the scope's account, empty for all; the actor may set budgets for it."""
-    if scope.account_id:
-        return turn.account_for(scope.account_id, Act.BUDGET)
-    turn.check_over_all(Act.BUDGET)
-    return ""
-
-
 def _known(turn: Turn, scope: Scope) -> Scope:
     """The scope with the account's id.
 
     Raises:
         NotFoundError: there is no such account.
-        RoleError: the actor may not set budgets for it.
         BadValueError: there is no such provider, or no campaign can have that name.
     """
     if scope.campaign not in ("", EACH):
@@ -147,4 +139,5 @@ def _known(turn: Turn, scope: Scope) -> Scope:
     if scope.provider and scope.provider not in list_contracts():
         listed = ", ".join(list_contracts())
         raise BadValueError(f"There is no provider {shown(scope.provider)}: known are {listed}.")
-    return Scope(account_id=_check(turn, scope), campaign=scope.campaign, provider=scope.provider, period=scope.period)
+    account_id = turn.account_for(scope.account_id, Act.BUDGET) if scope.account_id else ""
+    return replace(scope, account_id=account_id)

@@ -120,14 +120,14 @@ def _roles_over_all(tx: Tx, person: str) -> frozenset[Role]:
     return accounts.roles_of(tx, accounts.EMBEDDED, person)
 
 
-def require_second(tx: Tx, member: Member, second: str | None, act: Act) -> str:
-    """The name of the second person that the act takes.
+def require_second(tx: Tx, first: str, second: str | None, act: Act) -> str:
+    """The name of the second person that an act takes which concerns more than one account's own people.
 
     Raises:
         RoleError: nobody is named, it is the same person, or one whose roles don't permit the act.
     """
-    if second is None or second == member.person:
+    if second is None or second == first:
         raise RoleError(f"It takes two people to {TOLD[act]}: name another one with --second.")
-    if not may(accounts.roles_of(tx, member.account_id, second), act):
-        raise RoleError(f"{shown(second)} may not {TOLD[act]} in this account: name another person with --second.")
+    if not is_over_all(tx, second, act):
+        raise RoleError(f"{shown(second)} may not {TOLD[act]}: name another person with --second.")
     return second

@@ -63,6 +63,7 @@ def lift(turn: Turn, kind: StopKind, name: str) -> None:
         NotAllowedError: it isn't stopped.
     """
     subject = _subject(turn, kind, name)
+    _check_setter(turn, kind, subject)
     if not stops.lift(turn.tx, kind, subject, actor=turn.actor):
         raise NotAllowedError(f"{kind} {name} isn't stopped: there is nothing to lift.")
     if kind is StopKind.PROVIDER:
@@ -79,6 +80,13 @@ def list_seen(tx: Tx, account: str, person: str, *, is_all: bool) -> list[Row]:
         for row in (stops.list_all(tx) if is_all else stops.list_open(tx))
         if sees_all or row["kind"] != StopKind.ACCOUNT or row["subject"] == member.account_id
     ]
+
+
+def _check_setter(turn: Turn, kind: StopKind, subject: str) -> None:
+    """What somebody set by a role over the installation isn't the account's own people's to lift."""
+    setters = [row["actor"] for row in stops.list_open(turn.tx) if (row["kind"], row["subject"]) == (kind, subject)]
+    if any(is_over_all(turn.tx, setter, Act.STOP) for setter in setters):
+        turn.check_over_all(Act.STOP)
 
 
 def _subject(turn: Turn, kind: StopKind, name: str) -> str:
