@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onetake.domain.amounts import amount_of, micros_of, rounded_up, told_micros, whole_credits
+from onetake.domain.amounts import amount_of, micros_of, rounded_up, told_micros, whole_bound, whole_credits
 from onetake.domain.billing import billing
 from onetake.domain.errors import BadValueError, RecipeError
 from onetake.domain.events import HoldEvent
@@ -195,6 +195,13 @@ def test_the_digests_of_inputs_tell_only_what_moved() -> None:
 def test_credits_that_are_no_positive_whole_number_are_refused(text: str) -> None:
     with pytest.raises(BadValueError, match="must be a whole number of credits from 1"):
         whole_credits(text, what="A grant")
+
+
+def test_a_bound_is_a_whole_number_from_0() -> None:
+    assert [whole_bound(text, what="x") for text in ("0", " 7 ", str(2**53 - 1))] == [0, 7, 2**53 - 1]
+    for text in ("", "-1", "1.5", "NaN", "1e3", "1_0", str(2**53), "9" * 99):
+        with pytest.raises(BadValueError, match="x must be a whole number from 0 to 9007199254740991, not"):
+            whole_bound(text, what="x")
 
 
 def test_amounts_are_exact() -> None:
