@@ -88,3 +88,24 @@ def test_each_day_of_several_zones_is_told_with_its_zones(shell: Shell) -> None:
     assert "in Etc/GMT+12" in days[0]
     assert "Pacific/Kiritimati" in days[-1]
     assert all(day.endswith(": 0 requests") for day in days)
+
+
+def test_a_job_that_waits_for_a_line_names_it_everywhere(shell: Shell) -> None:
+    line = shell.json("budgets", "set", "--campaign", "dunes", "--requests", "0")["line"]
+    made = ("jobs", "create", "--recipe", "still-to-clip", "-i", "prompt=A dune", "--key", "dune")
+    assert shell.run(*made, "--campaign", "dunes").code == 0
+    assert "Waiting for a budget: 1 step" in shell.run("worker", "--until-idle").out
+    assert "; 1 step waits for it" in shell.run("budgets", "list").out
+    page = shell.run("jobs", "show", "dune").out
+    assert f"next     room in budget line {line}, which `onetake budgets list` shows" in page
+    assert f"image: waiting, waits for budget {line}" in page
+    assert (
+        f"it would cross the budget line {line} (campaign dunes: 0 requests in all)" in shell.run("explain", "dune").out
+    )
+    assert shell.run("explain", "dune", "--svg", "dune.svg").code == 0
+    assert f"it would cross the budget line {line}" in (shell.folder / "dune.svg").read_text()
+    (listed,) = shell.run("jobs", "list", "--json").objects
+    assert listed["state"] == "image_waiting"
+    assert shell.run("budgets", "end", line).code == 0
+    assert shell.run("worker", "--until-idle").code == 0
+    assert shell.json("jobs", "show", "dune")["status"] == "completed"

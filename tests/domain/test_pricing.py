@@ -197,6 +197,13 @@ def test_credits_that_are_no_positive_whole_number_are_refused(text: str) -> Non
         whole_credits(text, what="A grant")
 
 
+def test_a_bound_is_a_whole_number_from_0() -> None:
+    assert [whole_bound(text, what="x") for text in ("0", " 7 ", str(2**53 - 1))] == [0, 7, 2**53 - 1]
+    for text in ("", "-1", "1.5", "NaN", "1e3", "1_0", str(2**53), "9" * 99):
+        with pytest.raises(BadValueError, match="x must be a whole number from 0 to 9007199254740991, not"):
+            whole_bound(text, what="x")
+
+
 def test_amounts_are_exact() -> None:
     assert (whole_credits("12", what="x"), whole_credits(str(2**53 - 1), what="x")) == (12, 2**53 - 1)
 

@@ -60,7 +60,8 @@ def _next(job: Job) -> str:
     open_ = [case["kind"] for case in job["cases"] if case["state"] == "open"]
     if open_ and set(open_) == {"output_rejected"}:
         return "a person: look at the refused file, below; it isn't judged again"
-    if lines := sorted({step["waiting_on"] for step in job["steps"] if step["waiting_for"] == "budget"}):
+    lines = sorted({step["waiting_on"] for step in job["steps"] if step["waiting_for"] == "budget"})
+    if lines and job["status"] == "preparing":
         return f"room in budget line {', '.join(lines)}, which `onetake budgets list` shows; it goes on by itself"
     is_over = job["status"] in ("completed", "failed", "cancelled", "incomplete")
     if is_over and open_:

@@ -142,14 +142,14 @@ class Admissions:
         """Look again and again, until told to stop."""
         while not stop.is_set():
             try:
-                if await self.look(worker_id()):
+                if await self.look(worker_id(), stop):
                     self._parts.wake.set()
             except DatabaseError as error:
                 _log.error("budgets.not_asked", error=error.sentence)
             await first_of(pace_s, self._parts.clock, stop)
 
-    async def look(self, worker_id: str) -> bool:
-        """Whether a step that waited for a budget is ready again; every one that waits is looked at.
+    async def look(self, worker_id: str, stop: Bell) -> bool:
+        """Whether a step that waited for a budget is ready again; every one is looked at, unless told to stop.
 
         After a pass that is under way: what that one has in hand is left out by others.
         """
@@ -157,7 +157,7 @@ class Admissions:
             if not await self._parts.database.read(steps.is_any_without_budget):
                 return False
             total, last = await self._parts.act(worker_id, reopen, "")
-            while last:
+            while last and not stop.is_set():
                 opened, last = await self._parts.act(worker_id, reopen, last)
                 total += opened
             return total > 0

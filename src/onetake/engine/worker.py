@@ -177,7 +177,7 @@ class Worker:
             parts.wake.clear()
             try:
                 claimed = await self._claimer.claim(self._id, self._free_slots(), stop)
-                if until_idle and not claimed and (self._trouble or (not self._submits and await self._is_idle())):
+                if until_idle and not claimed and (self._trouble or (not self._submits and await self._is_idle(stop))):
                     return
                 failures = 0
             except DatabaseError as error:
@@ -238,9 +238,9 @@ class Worker:
         self._unsent.discard(attempt_id)
         self._parts.wake.set()
 
-    async def _is_idle(self) -> bool:
+    async def _is_idle(self, stop: Bell) -> bool:
         """Whether nothing is left; what waits for a budget is asked only then, and what it opened is looked for."""
-        if await self._is_work_left() or await self._admissions.look(self._id):
+        if await self._is_work_left() or await self._admissions.look(self._id, stop):
             return False
         return not await self._is_work_left()
 
