@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from onetake.domain.answers import Died
+from onetake.domain.errors import BadValueError
+from onetake.domain.tables import WHOLE_MAX
 from onetake.domain.usage import UsageRecord
 from onetake.engine import people, reconciling
 from onetake.engine.poller import record_death
@@ -112,4 +114,70 @@ async def test_a_second_charge_for_one_task_is_a_case(tmp_path: Path) -> None:
         done = await taken_in(rig, charge(ref), replace(charge(ref), key="again"))
         assert len(done.disputed) == 1
         (case,) = (await rig.view(job))["cases"]
-        assert (case["kind"], case["evidence"][-1]["records"]) == ("charge", 2)
+        told = case["evidence"][-1]
+        assert (case["kind"], told["reason"]) == ("charge", "charged 2 times for one request")
+        assert told["charges"] == ["0.04 USD", "0.04 USD"]
+        assert [row["settled_micros"] for row in rig.look()["allowances"]] == [80_000]  # what was charged is spent
+
+
+async def test_charges_in_several_currencies_are_never_added_up(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(PRICE), prompt=PROMPT)
+        await rig.work()
+        ref = (await rig.view(job))["refs"]["draw"]
+        done = await taken_in(rig, charge(ref), replace(charge(ref, 70_000), key="euros", currency="EUR"))
+        assert len(done.disputed) == 1
+        (case,) = (await rig.view(job))["cases"]
+        assert "charged in another currency than USD" in case["evidence"][-1]["reason"]
+        assert sorted(case["evidence"][-1]["charges"]) == ["0.04 USD", "0.07 EUR"]
+        (attempt,) = rig.look()["attempts"]
+        assert (attempt["cost_micros"], attempt["cost_currency"]) == (40_000, "USD")
+        assert [row["settled_micros"] for row in rig.look()["allowances"]] == [40_000]
+
+
+async def test_a_charge_in_another_currency_alone_is_asked_about_and_settles_nothing(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(PRICE), prompt=PROMPT)
+        await rig.work()
+        ref = (await rig.view(job))["refs"]["draw"]
+        done = await taken_in(rig, replace(charge(ref), currency="EUR"))
+        assert len(done.disputed) == 1
+        assert [case["kind"] for case in (await rig.view(job))["cases"]] == ["charge"]
+        assert [row["settled_micros"] for row in rig.look()["allowances"]] == [100_000]  # still at worst
+
+
+async def test_a_charge_above_the_highest_price_is_spent_and_asked_about(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(PRICE), prompt=PROMPT)
+        await rig.work()
+        ref = (await rig.view(job))["refs"]["draw"]
+        done = await taken_in(rig, charge(ref, 100_001))
+        assert len(done.disputed) == 1
+        (case,) = (await rig.view(job))["cases"]
+        assert case["evidence"][-1]["reason"] == "charged more than the highest price that it was ordered at"
+        assert [row["settled_micros"] for row in rig.look()["allowances"]] == [100_001]
+
+
+async def test_the_highest_price_itself_is_no_surprise(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(PRICE), prompt=PROMPT)
+        await rig.work()
+        ref = (await rig.view(job))["refs"]["draw"]
+        assert (await taken_in(rig, charge(ref, 100_000))).disputed == []
+
+
+@pytest.mark.parametrize("digests", [("d1",), ("d1", "d2")])
+async def test_charges_beyond_all_counting_are_refused_and_move_nothing(
+    tmp_path: Path, digests: tuple[str, ...]
+) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(PRICE), prompt=PROMPT)
+        await rig.work()
+        ref = (await rig.view(job))["refs"]["draw"]
+        huge = [charge(ref, WHOLE_MAX), charge(ref, WHOLE_MAX, key="again")]
+        if len(digests) == 2:
+            await taken_in(rig, huge.pop(), digest=digests[1])
+        else:
+            huge = [replace(each, ref="of nobody") for each in huge]
+        with rig.unchanged(), pytest.raises(BadValueError, match="add up to more than"):
+            await taken_in(rig, *huge, digest=digests[0])

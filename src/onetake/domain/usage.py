@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,6 +19,8 @@ from onetake.domain.tables import WHOLE_MAX, parse_toml, root_table
 RECORDS_MAX = 1_000_000
 """Most records of one export: a month of a large studio; more come in more files."""
 
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_COUNT = re.compile(r"[0-9]{1,20}")  # of seconds or milliseconds
 _COLUMNS = ("record", "ref", "model", "amount", "currency", "at")
 
 
@@ -115,6 +118,8 @@ def _from_csv(text: str, usage_map: UsageMap, file: str) -> Iterator[Mapping[str
     try:
         reader = csv.DictReader(io.StringIO(text), strict=True)
         head = reader.fieldnames or []
+        if twice := next((name for name in head if head.count(name) > 1), None):
+            raise BadValueError(f"{file} has two columns {shown(twice)}: nobody can tell which one is meant.")
         for name in filter(None, (getattr(usage_map, column) for column in _COLUMNS)):
             if name not in head:
                 raise BadValueError(f"{file} has no column {shown(name)}; its columns: {', '.join(head)[:200]}.")
@@ -156,10 +161,10 @@ def _record(row: Mapping[str, object], usage_map: UsageMap, where: str) -> Usage
             f" {shown(text(usage_map.amount))}."
         )
     currency = usage_map.currency_is or text(usage_map.currency)
-    if len(currency) != 3 or not currency.isalpha() or not currency.isupper():
+    if not _CURRENCY.fullmatch(currency):
         raise BadValueError(f"{where}: the currency must be three capitals such as USD, not {shown(currency)}.")
     at = text(usage_map.at)
-    moment = moment_of(int(at) if at.isdecimal() else at) if at else None
+    moment = moment_of(int(at) if _COUNT.fullmatch(at) else at) if at else None
     if at and moment is None:
         raise BadValueError(f"{where}: {shown(usage_map.at)} must be a moment with its zone, not {shown(at)}.")
     own = text(usage_map.record)

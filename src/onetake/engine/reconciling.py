@@ -6,15 +6,18 @@ A record is evidence that something was charged. That there is none proves nothi
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from onetake.domain.amounts import told_micros
 from onetake.domain.billing import billing
+from onetake.domain.errors import BadValueError
 from onetake.domain.events import CaseEvent
 from onetake.domain.roles import Act
 from onetake.domain.states import FINAL_STEP, AttemptState, CaseKind, StepState
+from onetake.domain.tables import WHOLE_MAX
 from onetake.domain.usage import UsageRecord
 from onetake.engine import spending
 from onetake.engine.settling import close_cases, close_missing, open_case
 from onetake.engine.turn import Turn
-from onetake.store import accounts, attempts, cases, charges, ledger, steps
+from onetake.store import accounts, allowances, attempts, cases, charges, ledger, steps
 from onetake.store.attempts import Attempt
 from onetake.store.database import Row
 
@@ -54,8 +57,10 @@ def import_usage(turn: Turn, provider: str, name: str, digest: str, records: Seq
 
     Raises:
         RoleError: the person may not.
+        BadValueError: the charges add up to more than can be counted.
     """
     turn.check_over_all(Act.RECONCILE)
+    counted([record.amount_micros for record in records])
     import_id = charges.insert_import(
         turn.tx,
         turn.clock,
@@ -128,29 +133,52 @@ def _open_orphan(turn: Turn, charge_id: str, record: UsageRecord) -> str:
 
 
 def _take(turn: Turn, attempt_id: str) -> bool:
-    """Whether what was charged for the attempt fits what is known of it; then it is settled by that."""
-    attempt = attempts.get(turn.tx, attempt_id)
-    rows = charges.list_of_attempt(turn.tx, attempt_id)
-    step = steps.get(turn.tx, attempt.step_id)
-    was_charged = attempts.charged(turn.tx, attempt_id)
-    facts: dict[str, object] = {
-        "charged_micros": sum(int(row["amount_micros"]) for row in rows),
-        "currency": rows[0]["currency"],
-        "records": len(rows),
-        "known_as": was_charged,
+    """Whether what was charged for the attempt fits what is known of it; it is settled by that all the same.
+
+    Only charges in the currency in which it was ordered add up; what is in another is asked about.
+
+    Raises:
+        BadValueError: they add up to more than can be counted.
+    """
+    attempt, rows = attempts.get(turn.tx, attempt_id), charges.list_of_attempt(turn.tx, attempt_id)
+    step, ordered = steps.get(turn.tx, attempt.step_id), allowances.price_of(turn.tx, attempt.step_id)
+    was_charged, currency = attempts.charged(turn.tx, attempt_id), ordered.currency or str(rows[0]["currency"])
+    own = [int(row["amount_micros"]) for row in rows if row["currency"] == currency]
+    cost = counted(own)
+    if own:
+        charges.note_cost(turn.tx, attempt_id, cost_micros=cost, currency=currency)
+    doubts = {
+        "charged all the same": was_charged == "no",
+        f"charged {len(rows)} times for one request": len(rows) > 1,
+        f"charged in another currency than {currency}": len(own) < len(rows),
+        "charged more than the highest price that it was ordered at": bool(ordered.currency)
+        and cost > ordered.request_micros,
     }
-    charges.note_cost(
-        turn.tx, attempt_id, cost_micros=sum(int(row["amount_micros"]) for row in rows), currency=rows[0]["currency"]
-    )
-    is_contradiction = was_charged == "no" or len(rows) > 1
-    if is_contradiction:
-        open_case(turn, CaseKind.CHARGE, attempt, step.name, {"reason": "charged all the same", **facts})
+    if any(doubts.values()):
+        facts: dict[str, object] = {
+            "reason": ", and ".join(doubt for doubt, is_so in doubts.items() if is_so),
+            "charges": [told_micros(int(row["amount_micros"]), str(row["currency"])) for row in rows],
+            "known_as": was_charged,
+        }
+        open_case(turn, CaseKind.CHARGE, attempt, step.name, facts)
     else:
         close_cases(turn, CaseKind.CHARGE, CaseEvent.SETTLED, attempt, "the provider's record shows the charge")
+    if own and was_charged != "no" and len(rows) == 1:
         _pay(turn, step.id, attempt)
     if step.state in FINAL_STEP:
         spending.settle(turn, step.id)
-    return not is_contradiction
+    return not any(doubts.values())
+
+
+def counted(amounts: Sequence[int]) -> int:
+    """What the amounts come to.
+
+    Raises:
+        BadValueError: more than can be counted.
+    """
+    if sum(amounts) > WHOLE_MAX:
+        raise BadValueError(f"The charges add up to more than {WHOLE_MAX} millionths: nothing was taken in.")
+    return sum(amounts)
 
 
 def _pay(turn: Turn, step_id: str, attempt: Attempt) -> None:

@@ -30,6 +30,14 @@ def insert(tx: Tx, clock: Clock, worst: Worst, *, job_id: str, step_id: str, pro
     )
 
 
+def price_of(tx: Tx, step_id: str) -> Worst:
+    """What one request of the step may cost at worst; no currency where its recipe names no price."""
+    row = tx.one("SELECT currency, amount_micros, requests FROM allowances WHERE step_id = :id", {"id": step_id})
+    if row is None or not row["requests"]:
+        return Worst(currency="", request_micros=0, requests=1)
+    return Worst(currency=row["currency"], request_micros=row["amount_micros"] // row["requests"], requests=1)
+
+
 def list_of_job(tx: Tx, job_id: str) -> list[Row]:
     """What each step of the job may cost at worst, and what it did cost once that is settled."""
     return tx.all(
