@@ -3,7 +3,7 @@
 import pytest
 
 from onetake.domain.errors import BadValueError, RecipeError
-from onetake.domain.usage import UsageMap, parse_map, read_usage
+from onetake.domain.usage import TEXT_CHARS_MAX, UsageMap, parse_map, read_usage
 
 MAP = """
 provider = "reapi"
@@ -58,17 +58,25 @@ BAD = {
     "1,t,NaN,USD,\n": "f, record 1: cost must be an amount from 0",
     "1,t,1e99,USD,\n": "must be an amount from 0",
     "1,t,0.0000001,USD,\n": "comes to whole millionths",
-    "1,t,,USD,\n": "must be an amount from 0",
+    "1,t,inf,USD,\n": "f, record 1: cost must be an amount from 0",
+    "1,t,,USD,\n": "whole millionths, not nothing",
+    "1,t,1,,\n": "three capitals such as USD, not nothing",
     "1,t,1,usd,\n": "three capitals such as USD, not usd",
     "1,t,1,ÄÖÜ,\n": "three capitals such as USD",
     "1,t,9007199254740993,USD,\n": "must be an amount from 0",
     f"1,t,1,USD,{'9' * 5000}\n": "must be a moment with its zone",
     "1,t,1,USD,2026-12-01T00:00:00\n": "must be a moment with its zone",
     "1,t,1,USD,yesterday\n": "must be a moment with its zone, not yesterday",
+    "1,t,1,USD,0001-01-01T00:00:00+23:59\n": "f, record 1: at must lie in the years 1970 to 2255",
+    "1,t,1,USD,9999-12-31T23:59:59-23:59\n": "f, record 1: at must lie in the years 1970 to 2255",
     ",t,1,USD,\n": "id is empty",
+    f"{'i' * 501},t,1,USD,\n": "f, record 1: id is longer than 500 characters",
+    f"1,{'t' * 501},1,USD,\n": "f, record 1: task is longer than 500 characters",
+    "1\0,t,1,USD,\n": "f, record 1: id holds NUL at character 2",
     "1,t,1,USD,\n1,t,1,USD,\n": "f, record 2: 1 stands there twice",
-    "1,t,1\n": "hasn't as many fields as the head",
-    '1,"t,1,USD,\n': "can't be read as CSV",
+    "1,t,1,USD,\n1,t,2,USD,\n": "f, record 2: 1 stands there twice",
+    "1,t,1\n": "f, line 2: the line hasn't as many fields as the head",
+    '1,"t,1,USD,\n': "f, line 2: can't be read as CSV",
 }
 
 
@@ -87,17 +95,42 @@ def test_what_is_wrong_is_named_by_its_record(rows: str) -> None:
         (b"{", "can't be read as JSON"),
         (b'{"a": 1}', "holds no list of records"),
         (b"[1]", "a record must be an object"),
-        (b"", "has no column id"),
+        (b"", "f is empty"),
+        (b"\xef\xbb\xbf \n", "f is empty"),
+        ("id,task".encode("utf-16"), "isn't UTF-8: byte 1 "),
+        (b"id\x1b[2J,b\n", r"its columns: id\\x1b\[2J, b"),
         (b"id,id,task,cost,cur,at\n", "has two columns id: nobody can tell which one is meant"),
         (b"[" * 100_000, "can't be read as JSON"),
         (b'[{"id": "1", "task": "t", "cost": NaN, "cur": "USD"}]', "must be an amount from 0"),
         (b'[{"id": "1", "task": "t", "cost": 1, "cur": "USD"}', "can't be read as JSON"),
         (b'[{"id": "1", "task": "t", "cost": ["1"], "cur": "USD"}]', "must be text or a number"),
+        (b'[{"id": "1", "task": "t", "cost": 1, "cost": 2, "cur": "USD"}]', "f, record 1: cost stands there twice"),
+        (b'[{"id": "1", "task": "\\ud800", "cost": 1, "cur": "USD"}]', "f, record 1: task holds a lone surrogate"),
     ],
 )
 def test_what_is_no_export_is_refused(data: bytes, words: str) -> None:
     with pytest.raises(BadValueError, match=words):
         read_usage(data, mapped(), "f")
+
+
+def test_the_longest_ids_are_taken() -> None:
+    longest = "i" * TEXT_CHARS_MAX
+    (record,) = read_usage(f"{HEAD}{longest},{longest},1,USD,\n".encode(), mapped(), "f")
+    assert (record.key, record.ref) == (longest, longest)
+
+
+def test_what_nobody_reads_may_say_anything_unless_the_record_goes_by_it() -> None:
+    said = b'[{"id": "1", "task": "t", "cost": 1, "cur": "USD", "more": {"a": "\\ud800", "b": 1, "b": 2}}]'
+    bad = said.replace(b'{"a": "\\ud800", "b": 1, "b": 2}', b'"\\ud800"')
+    assert [record.key for record in read_usage(said, mapped(), "f")] == ["1"]
+    with pytest.raises(BadValueError, match=r"f, record 1: .*more holds a lone surrogate"):
+        read_usage(bad, mapped(MAP.replace('record = "id"\n', "")), "f")
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_lines_end_as_they_do_on_any_machine(ending: str) -> None:
+    (record,) = read_usage(f"{HEAD}1,t,1,USD,\n".replace("\n", ending).encode(), mapped(), "f")
+    assert record.amount_micros == 1_000_000
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -12,13 +13,17 @@ from fractions import Fraction
 from onetake.domain.amounts import MICROS, amount_of
 from onetake.domain.canonical import digest
 from onetake.domain.errors import BadValueError
-from onetake.domain.jsonvalue import shown
+from onetake.domain.jsonvalue import shown, text_fault
 from onetake.domain.moments import moment_of
 from onetake.domain.tables import WHOLE_MAX, parse_toml, root_table
 
 RECORDS_MAX = 1_000_000
 """Most records of one export: a month of a large studio; more come in more files."""
 
+TEXT_CHARS_MAX = 500
+"""Longest id or name of a model: ten times any provider's, and within what PostgreSQL keeps in an index."""
+
+_MOMENTS_US = range(WHOLE_MAX)  # 1970 to 2255
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _COUNT = re.compile(r"[0-9]{1,20}")  # of seconds or milliseconds
 _COLUMNS = ("record", "ref", "model", "amount", "currency", "at")
@@ -101,6 +106,8 @@ def read_usage(data: bytes, usage_map: UsageMap, file: str, *, records_max: int 
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadValueError(f"{file} isn't UTF-8: byte {error.start + 1} can't be decoded.") from None
+    if not text.strip():
+        raise BadValueError(f"{file} is empty.")
     is_json = text.lstrip()[:1] in ("{", "[")
     rows = _from_json(text, usage_map, file) if is_json else _from_csv(text, usage_map, file)
     records: dict[str, UsageRecord] = {}
@@ -115,25 +122,25 @@ def read_usage(data: bytes, usage_map: UsageMap, file: str, *, records_max: int 
 
 
 def _from_csv(text: str, usage_map: UsageMap, file: str) -> Iterator[Mapping[str, object]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        reader = csv.DictReader(io.StringIO(text), strict=True)
         head = reader.fieldnames or []
-        if twice := next((name for name in head if head.count(name) > 1), None):
+        if twice := _find_twice(head):
             raise BadValueError(f"{file} has two columns {shown(twice)}: nobody can tell which one is meant.")
         for name in filter(None, (getattr(usage_map, column) for column in _COLUMNS)):
             if name not in head:
-                raise BadValueError(f"{file} has no column {shown(name)}; its columns: {', '.join(head)[:200]}.")
+                raise BadValueError(f"{file} has no column {shown(name)}; its columns: {shown(', '.join(head), 200)}.")
         for row in reader:
             if None in row or None in row.values():
                 raise BadValueError(f"{file}, line {reader.line_num}: the line hasn't as many fields as the head.")
             yield row
     except csv.Error as error:
-        raise BadValueError(f"{file} can't be read as CSV ({error}).") from None
+        raise BadValueError(f"{file}, line {reader.reader.line_num}: can't be read as CSV ({error}).") from None
 
 
 def _from_json(text: str, usage_map: UsageMap, file: str) -> Iterator[Mapping[str, object]]:
     try:
-        found = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+        found = json.loads(text, parse_float=str, parse_int=str, parse_constant=str, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise BadValueError(f"{file} can't be read as JSON ({error}).") from None
     rows = found.get(usage_map.rows) if usage_map.rows and isinstance(found, dict) else found
@@ -141,44 +148,98 @@ def _from_json(text: str, usage_map: UsageMap, file: str) -> Iterator[Mapping[st
         where = f"under {shown(usage_map.rows)} " if usage_map.rows else ""
         raise BadValueError(f"{file} holds no list of records {where}as its map says.")
     for no, row in enumerate(rows, start=1):
+        if isinstance(row, _Pairs):
+            twice = shown(_find_twice([name for name, _ in row]))
+            raise BadValueError(f"{file}, record {no}: {twice} stands there twice: nobody can tell which one is meant.")
         if not isinstance(row, dict):
             raise BadValueError(f"{file}, record {no}: a record must be an object.")
         yield row
 
 
-def _record(row: Mapping[str, object], usage_map: UsageMap, where: str) -> UsageRecord:
-    def text(column: str) -> str:
-        value = row.get(column) if column else ""
-        if value is not None and not isinstance(value, str):
-            raise BadValueError(f"{where}: {shown(column)} must be text or a number.")
-        return (value or "").strip()
+class _Pairs(tuple[tuple[str, object], ...]):
+    """What stands in an object that names a key twice."""
 
-    amount = amount_of(text(usage_map.amount))
-    micros = _micros(amount, usage_map.unit_micros)
+    __slots__ = ()
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object] | _Pairs:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else _Pairs(pairs)
+
+
+def _find_twice(names: Sequence[str]) -> str:
+    return next((name for name, count in Counter(names).items() if count > 1), "")
+
+
+def _record(row: Mapping[str, object], usage_map: UsageMap, where: str) -> UsageRecord:
+    own = _name(row, usage_map.record, where)
+    if usage_map.record and not own:
+        raise BadValueError(f"{where}: {shown(usage_map.record)} is empty, and it is what the record goes by.")
+    return UsageRecord(
+        key=own or _key(row, where),
+        ref=_name(row, usage_map.ref, where),
+        model=_name(row, usage_map.model, where),
+        amount_micros=_amount(row, usage_map, where),
+        currency=_currency(row, usage_map, where),
+        charged_at=_moment(row, usage_map.at, where),
+    )
+
+
+def _text(row: Mapping[str, object], column: str, where: str) -> str:
+    """What stands in the column; empty where none is named."""
+    value = row.get(column) if column else ""
+    if value is not None and not isinstance(value, str):
+        raise BadValueError(f"{where}: {shown(column)} must be text or a number.")
+    said = (value or "").strip()
+    if fault := text_fault(said):
+        raise BadValueError(f"{where}: {shown(column)} {fault}.")
+    return said
+
+
+def _name(row: Mapping[str, object], column: str, where: str) -> str:
+    said = _text(row, column, where)
+    if len(said) > TEXT_CHARS_MAX:
+        raise BadValueError(f"{where}: {shown(column)} is longer than {TEXT_CHARS_MAX} characters.")
+    return said
+
+
+def _amount(row: Mapping[str, object], usage_map: UsageMap, where: str) -> int:
+    said = _text(row, usage_map.amount, where)
+    micros = _micros(amount_of(said), usage_map.unit_micros)
     if micros is None:
         raise BadValueError(
             f"{where}: {shown(usage_map.amount)} must be an amount from 0 that comes to whole millionths, not"
-            f" {shown(text(usage_map.amount))}."
+            f" {shown(said) or 'nothing'}."
         )
-    currency = usage_map.currency_is or text(usage_map.currency)
-    if not _CURRENCY.fullmatch(currency):
-        raise BadValueError(f"{where}: the currency must be three capitals such as USD, not {shown(currency)}.")
-    at = text(usage_map.at)
-    moment = moment_of(int(at) if _COUNT.fullmatch(at) else at) if at else None
-    if at and moment is None:
-        raise BadValueError(f"{where}: {shown(usage_map.at)} must be a moment with its zone, not {shown(at)}.")
-    own = text(usage_map.record)
-    if usage_map.record and not own:
-        raise BadValueError(f"{where}: {shown(usage_map.record)} is empty, and it is what the record goes by.")
-    said = {str(name): str(value) for name, value in row.items()}
-    return UsageRecord(
-        key=own or digest(said),
-        ref=text(usage_map.ref),
-        model=text(usage_map.model),
-        amount_micros=micros,
-        currency=currency,
-        charged_at=moment,
-    )
+    return micros
+
+
+def _currency(row: Mapping[str, object], usage_map: UsageMap, where: str) -> str:
+    said = usage_map.currency_is or _text(row, usage_map.currency, where)
+    if not _CURRENCY.fullmatch(said):
+        told = shown(said) or "nothing"
+        raise BadValueError(f"{where}: the currency must be three capitals such as USD, not {told}.")
+    return said
+
+
+def _moment(row: Mapping[str, object], column: str, where: str) -> int | None:
+    said = _text(row, column, where)
+    if not said:
+        return None
+    moment = moment_of(int(said) if _COUNT.fullmatch(said) else said)
+    if moment is None:
+        raise BadValueError(f"{where}: {shown(column)} must be a moment with its zone, not {shown(said)}.")
+    if moment not in _MOMENTS_US:
+        raise BadValueError(f"{where}: {shown(column)} must lie in the years 1970 to 2255, not {shown(said)}.")
+    return moment
+
+
+def _key(row: Mapping[str, object], where: str) -> str:
+    """The digest of all that the record says."""
+    try:
+        return digest({str(name): str(value) for name, value in row.items()})
+    except BadValueError as error:
+        raise BadValueError(f"{where}: {error.sentence}") from None
 
 
 def _micros(amount: Decimal | None, unit_micros: int) -> int | None:
