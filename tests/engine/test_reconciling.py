@@ -8,12 +8,12 @@ import pytest
 from onetake.domain.answers import Died
 from onetake.domain.errors import BadValueError
 from onetake.domain.tables import WHOLE_MAX
-from onetake.domain.usage import UsageRecord
+from onetake.domain.usage import TEXT_CHARS_MAX, UsageRecord
 from onetake.engine import people, reconciling
 from onetake.engine.poller import record_death
 from onetake.engine.reconciling import Reconciled
 from onetake.store import charges, leases
-from tests.engine.recipes import still
+from tests.engine.recipes import ONE_REPLACEMENT, still
 from tests.engine.rig import Rig, rigged
 
 PRICE = "[steps.price]\ncredits = 40\nspend_micros_max = 100000\ncurrency = 'USD'\n"
@@ -83,6 +83,17 @@ async def test_what_should_have_been_charged_and_was_not_is_asked_about(tmp_path
         assert [case["state"] for case in (await rig.view(jobs[2]))["cases"]] == ["settled"]
 
 
+async def dead(rig: Rig, charged: str) -> str:
+    """The provider's id of a task that is said to have failed."""
+    rig.sandbox.script("task_never_finishes")
+    job = await rig.buy(still(PRICE), prompt=PROMPT)
+    async with rig.working():
+        await rig.until(job, "draw_processing")
+    (held,) = await rig.parts.database.read(leases.list_watched, [rig.look()["attempts"][0]["id"]])
+    await rig.act(record_death, held, Died(code="c", message="", is_moderation=False, charged=charged))  # type: ignore[arg-type]
+    return str((await rig.view(job))["refs"]["draw"])
+
+
 @pytest.mark.parametrize(
     ("charged", "ending", "case_states"),
     [("unknown", (60, 0, 40), ["settled"]), ("no", (100, 0, 0), ["open"])],
@@ -92,18 +103,25 @@ async def test_a_charge_for_a_failed_task_is_evidence(
 ) -> None:
     async with rigged(tmp_path) as rig:
         await rig.fund(100)
-        rig.sandbox.script("task_never_finishes")
-        job = await rig.buy(still(PRICE), prompt=PROMPT)
-        async with rig.working():
-            await rig.until(job, "draw_processing")
-        (held,) = await rig.parts.database.read(leases.list_watched, [rig.look()["attempts"][0]["id"]])
-        await rig.act(record_death, held, Died(code="c", message="", is_moderation=False, charged=charged))  # type: ignore[arg-type]
-        ref = (await rig.view(job))["refs"]["draw"]
+        ref = await dead(rig, charged)
         await taken_in(rig, charge(ref))
-        view = await rig.view(job)
-        assert [case["state"] for case in view["cases"] if case["kind"] == "charge"] == case_states
+        assert [row["state"] for row in rig.look()["cases"] if row["kind"] == "charge"] == case_states
         balance = await rig.balance()
         assert (balance["available"], balance["held"], balance["captured"]) == ending
+
+
+async def test_a_charge_in_another_currency_closes_no_hold_and_one_beside_it_in_its_own_does(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.fund(100)
+        ref = await dead(rig, "unknown")
+        await taken_in(rig, replace(charge(ref), key="euros", currency="EUR"))
+        assert (await rig.balance())["held"] == 40
+        assert [row["charged"] for row in rig.look()["attempts"]] == ["unknown"]
+        await taken_in(rig, charge(ref), digest="d2")
+        balance = await rig.balance()
+        assert (balance["held"], balance["captured"]) == (0, 40)
+        assert [row["state"] for row in rig.look()["cases"] if row["kind"] == "charge"] == ["open"]
+        assert [row["settled_micros"] for row in rig.look()["allowances"]] == [40_000]
 
 
 async def test_a_second_charge_for_one_task_is_a_case(tmp_path: Path) -> None:
@@ -164,6 +182,66 @@ async def test_the_highest_price_itself_is_no_surprise(tmp_path: Path) -> None:
         await rig.work()
         ref = (await rig.view(job))["refs"]["draw"]
         assert (await taken_in(rig, charge(ref, 100_000))).disputed == []
+
+
+async def test_charges_for_what_has_no_price_add_up_in_the_currency_that_was_known_first(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        jobs = [await rig.order(still(), prompt=f"{PROMPT} {number}") for number in range(6)]
+        await rig.work()
+        refs = [(await rig.view(job))["refs"]["draw"] for job in jobs]
+        euros = [replace(charge(ref, 70_000), key=f"a_{ref}", currency="EUR") for ref in refs]
+        done = await taken_in(rig, *(charge(ref) for ref in refs), *euros)
+        assert sorted(done.disputed) == sorted(row["id"] for row in rig.look()["attempts"])
+        costs = {(row["cost_micros"], row["cost_currency"]) for row in rig.look()["attempts"]}
+        assert costs == {(70_000, "EUR")}  # of one import by their keys, whatever their order
+        await taken_in(rig, *(charge(ref, 1, key=f"0_{ref}") for ref in refs), digest="d2")
+        costs = {(row["cost_micros"], row["cost_currency"]) for row in rig.look()["attempts"]}
+        assert costs == {(70_000, "EUR")}
+
+
+async def test_an_attempt_that_was_charged_again_and_again_is_disputed_once(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        job = await rig.order(still(PRICE), prompt=PROMPT)
+        await rig.work()
+        ref = (await rig.view(job))["refs"]["draw"]
+        records = [charge(ref, 30_000, key=f"chg_{number}") for number in range(4)]
+        done = await taken_in(rig, *records)
+        assert (len(done.matched), len(done.disputed)) == (4, 1)
+        [told] = (await rig.view(job))["cases"][0]["evidence"]
+        assert told["reason"] == (
+            "charged 4 times for one request, and charged more than the highest price that it was ordered at"
+        )
+        assert [row["settled_micros"] for row in rig.look()["allowances"]] == [120_000]
+        again = await taken_in(rig, *records, digest="d2")
+        assert (again.records, again.disputed, again.changed) == (0, [], [])
+        assert [row["settled_micros"] for row in rig.look()["allowances"]] == [120_000]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_the_longest_ids_are_kept_by_each_database(tmp_path: Path, kind: str) -> None:
+    async with rigged(tmp_path, kind=kind) as rig:
+        ref, key = ("".join(chr(first + number) for number in range(TEXT_CHARS_MAX)) for first in (0x10000, 0x1F000))
+        done = await taken_in(rig, charge(ref, key=key))
+        assert len(done.orphans) == 1
+        (orphan,) = await rig.parts.database.read(charges.list_orphans)
+        assert (orphan["ref"], orphan["record_key"]) == (ref, key)
+
+
+async def test_a_sum_in_one_currency_leaves_room_in_another(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        huge = charge("of nobody", WHOLE_MAX)
+        done = await taken_in(rig, huge, replace(huge, key="euros", currency="EUR"))
+        assert len(done.orphans) == 2
+
+
+async def test_what_several_attempts_of_a_step_cost_must_be_countable_too(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        rig.sandbox.script("task_fails")
+        await rig.order(still(PRICE + ONE_REPLACEMENT), prompt=PROMPT)
+        first, second = sorted((await rig.work())["refs"], key=lambda row: row["created_at"])
+        await taken_in(rig, charge(first["ref"], WHOLE_MAX - 100_000))  # the other one stands at worst
+        with rig.unchanged(), pytest.raises(BadValueError, match=r"step draw of job .* add up to more than"):
+            await taken_in(rig, charge(second["ref"], 100_001), digest="d2")
 
 
 @pytest.mark.parametrize("digests", [("d1",), ("d1", "d2")])

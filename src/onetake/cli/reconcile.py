@@ -42,8 +42,8 @@ def import_(
     """Take in a usage export.
 
     Charges that fit are settled by what they cost. Charges that no attempt is known for, attempts that should have been
-    charged in that time and weren't, and charges that contradict what was known are each a case. The same file again
-    changes nothing; no record proves that nothing was charged.
+    charged in that time and weren't, and attempts that were charged otherwise than was known or ordered are each a
+    case. The same file again changes nothing; no record proves that nothing was charged.
     """
     from onetake.domain.usage import read_usage
     from onetake.engine import reconciling
@@ -75,7 +75,7 @@ def import_(
     if done.uncharged:
         say(f"{len(done.uncharged)} attempts of that time were not charged, as far as this file goes; each is a case.")
     if done.disputed:
-        say(f"{len(done.disputed)} attempts were charged against what was known, or twice; each is a case.")
+        say(f"{len(done.disputed)} attempts were charged otherwise than was known or ordered; each is a case.")
     if done.changed:
         say(f"{len(done.changed)} records stand already with other content, and stay as they were.")
 

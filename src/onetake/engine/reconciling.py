@@ -3,11 +3,13 @@
 A record is evidence that something was charged. That there is none proves nothing: it is asked about.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from onetake.domain.amounts import told_micros
-from onetake.domain.billing import billing
+from onetake.domain.answers import Cost
+from onetake.domain.billing import billing, doubts
 from onetake.domain.errors import BadValueError
 from onetake.domain.events import CaseEvent
 from onetake.domain.roles import Act
@@ -32,7 +34,7 @@ class Reconciled:
         matched: those that are for one of our attempts.
         orphans: those that no attempt is known for; each is a case.
         uncharged: attempts of that time that are billed as far as we know, and that no record tells of; each is a case.
-        disputed: attempts whose charge contradicts what was known, or that were charged twice; each is a case.
+        disputed: attempts that were charged otherwise than was known or ordered, each once; each is a case.
         changed: records that stand already with another amount or id; they stay as they were.
     """
 
@@ -60,7 +62,7 @@ def import_usage(turn: Turn, provider: str, name: str, digest: str, records: Seq
         BadValueError: the charges add up to more than can be counted.
     """
     turn.check_over_all(Act.RECONCILE)
-    counted([record.amount_micros for record in records])
+    _check_sums(records, name)
     import_id = charges.insert_import(
         turn.tx,
         turn.clock,
@@ -85,8 +87,7 @@ def import_usage(turn: Turn, provider: str, name: str, digest: str, records: Seq
         else:
             charges.match(turn.tx, charge_id, attempt_id)
             done.matched.append(attempt_id)
-            if not _take(turn, attempt_id):
-                done.disputed.append(attempt_id)
+    done.disputed += [attempt_id for attempt_id in dict.fromkeys(done.matched) if not _take(turn, attempt_id)]
     _ask_about_missing(turn, provider, records, done)
     accounts.record_act(
         turn.tx,
@@ -141,44 +142,58 @@ def _take(turn: Turn, attempt_id: str) -> bool:
         BadValueError: they add up to more than can be counted.
     """
     attempt, rows = attempts.get(turn.tx, attempt_id), charges.list_of_attempt(turn.tx, attempt_id)
-    step, ordered = steps.get(turn.tx, attempt.step_id), allowances.price_of(turn.tx, attempt.step_id)
-    was_charged, currency = attempts.charged(turn.tx, attempt_id), ordered.currency or str(rows[0]["currency"])
-    own = [int(row["amount_micros"]) for row in rows if row["currency"] == currency]
-    cost = counted(own)
+    step, costs = steps.get(turn.tx, attempt.step_id), [_cost(row) for row in rows]
+    ordered, (charged, told) = allowances.price_of(turn.tx, step.id), attempts.billed(turn.tx, attempt_id)
+    currency = ordered.currency or told or costs[0].currency
+    own = [cost for cost in costs if cost.currency == currency]
     if own:
-        charges.note_cost(turn.tx, attempt_id, cost_micros=cost, currency=currency)
-    doubts = {
-        "charged all the same": was_charged == "no",
-        f"charged {len(rows)} times for one request": len(rows) > 1,
-        f"charged in another currency than {currency}": len(own) < len(rows),
-        "charged more than the highest price that it was ordered at": bool(ordered.currency)
-        and cost > ordered.request_micros,
-    }
-    if any(doubts.values()):
-        facts: dict[str, object] = {
-            "reason": ", and ".join(doubt for doubt, is_so in doubts.items() if is_so),
-            "charges": [told_micros(int(row["amount_micros"]), str(row["currency"])) for row in rows],
-            "known_as": was_charged,
-        }
-        open_case(turn, CaseKind.CHARGE, attempt, step.name, facts)
+        cost_micros = _counted(own, f"attempt {attempt.no} of job {attempt.job_id}")
+        charges.note_cost(turn.tx, attempt_id, cost_micros=cost_micros, currency=currency)
+        _counted(_spent(turn, step.id), f"step {step.name} of job {attempt.job_id}")
+    reason = doubts(costs, ordered, currency=currency, charged=charged)
+    if reason:
+        said = [told_micros(cost.micros, cost.currency) for cost in costs]
+        open_case(turn, CaseKind.CHARGE, attempt, step.name, {"reason": reason, "charges": said, "known_as": charged})
     else:
         close_cases(turn, CaseKind.CHARGE, CaseEvent.SETTLED, attempt, "the provider's record shows the charge")
-    if own and was_charged != "no" and len(rows) == 1:
+    if own and charged == "unknown":
         _pay(turn, step.id, attempt)
     if step.state in FINAL_STEP:
         spending.settle(turn, step.id)
-    return not any(doubts.values())
+    return not reason
 
 
-def counted(amounts: Sequence[int]) -> int:
-    """What the amounts come to.
+def _cost(row: Row) -> Cost:
+    return Cost(micros=row["amount_micros"], currency=row["currency"])
+
+
+def _spent(turn: Turn, step_id: str) -> list[Cost]:
+    """What all attempts of a step cost so far."""
+    row = allowances.find_spent(turn.tx, step_id)
+    return [Cost(micros=row["spent"], currency=row["currency"])] if row else []
+
+
+def _check_sums(records: Sequence[UsageRecord], name: str) -> None:
+    by_currency: dict[str, list[Cost]] = defaultdict(list)
+    for record in records:
+        by_currency[record.currency].append(Cost(micros=record.amount_micros, currency=record.currency))
+    for costs in by_currency.values():
+        _counted(costs, name)
+
+
+def _counted(costs: Sequence[Cost], whose: str) -> int:
+    """What costs in one currency come to.
 
     Raises:
         BadValueError: more than can be counted.
     """
-    if sum(amounts) > WHOLE_MAX:
-        raise BadValueError(f"The charges add up to more than {WHOLE_MAX} millionths: nothing was taken in.")
-    return sum(amounts)
+    total = sum(cost.micros for cost in costs)
+    if total > WHOLE_MAX:
+        raise BadValueError(
+            f"The charges of {whose} add up to more than {WHOLE_MAX} millionths of {costs[0].currency}: nothing was"
+            " taken in."
+        )
+    return total
 
 
 def _pay(turn: Turn, step_id: str, attempt: Attempt) -> None:

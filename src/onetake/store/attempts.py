@@ -222,12 +222,12 @@ def find_by_ref(tx: Tx, *, provider_account: str, ref: str) -> str | None:
     return None if row is None else str(row["attempt_id"])
 
 
-def charged(tx: Tx, attempt_id: str) -> str:
-    """Whether the provider bills for the attempt: yes, no or unknown."""
-    row = tx.one("SELECT charged FROM attempts WHERE id = :id", {"id": attempt_id})
+def billed(tx: Tx, attempt_id: str) -> tuple[str, str]:
+    """Whether the provider bills for the attempt (yes, no or unknown), and in which currency; empty: nobody told."""
+    row = tx.one("SELECT charged, cost_currency FROM attempts WHERE id = :id", {"id": attempt_id})
     if row is None:
         raise LookupError(attempt_id)
-    return str(row["charged"])
+    return str(row["charged"]), str(row["cost_currency"])
 
 
 def record_send(tx: Tx, attempt_id: str, *, outcome: str, receipt: str, status: int | None, raw: bytes | None) -> bool:

@@ -73,8 +73,10 @@ def put_case(tx: Tx, charge_id: str, case_id: str) -> None:
 
 
 def list_of_attempt(tx: Tx, attempt_id: str) -> list[Row]:
-    """The charges for an attempt, oldest first."""
-    return tx.all("SELECT * FROM charges WHERE attempt_id = :attempt ORDER BY created_at, id", {"attempt": attempt_id})
+    """The charges for an attempt, oldest first; those of one import by their keys."""
+    return tx.all(
+        "SELECT * FROM charges WHERE attempt_id = :attempt ORDER BY created_at, record_key", {"attempt": attempt_id}
+    )
 
 
 def list_orphans(tx: Tx, *, ref: str | None = None, provider: str | None = None) -> list[Row]:

@@ -349,9 +349,9 @@ async def test_a_charge_stands_once_and_is_matched_or_an_orphan(shop: Shop) -> N
     assert await shop.see(charges.list_uncharged, "reapi", **bounds) == []
     assert [row["id"] for row in await shop.see(charges.list_of_attempt, attempt.id)] == [charge]
     assert (await shop.see(charges.find, "reapi", "k_task_1") or {})["attempt_id"] == attempt.id
-    assert await shop.see(attempts.charged, attempt.id) == "yes"
+    assert await shop.see(attempts.billed, attempt.id) == ("yes", "")
     with pytest.raises(LookupError):
-        await shop.see(attempts.charged, "att_0")
+        await shop.see(attempts.billed, "att_0")
 
 
 async def test_a_job_that_has_ended_with_an_open_case_is_listed(shop: Shop) -> None:
