@@ -1,18 +1,20 @@
 """The provider's own records beside ours: what agrees is settled, what doesn't becomes a case."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from onetake.domain.answers import Died
+from onetake.domain.answers import Cost, Died
 from onetake.domain.errors import BadValueError
 from onetake.domain.tables import WHOLE_MAX
 from onetake.domain.usage import TEXT_CHARS_MAX, UsageRecord
 from onetake.engine import people, reconciling
-from onetake.engine.poller import record_death
+from onetake.engine.poller import record_death, record_finished
 from onetake.engine.reconciling import Reconciled
 from onetake.store import charges, leases
+from onetake.store.leases import Watched
 from tests.engine.recipes import ONE_REPLACEMENT, still
 from tests.engine.rig import Rig, rigged
 
@@ -83,15 +85,20 @@ async def test_what_should_have_been_charged_and_was_not_is_asked_about(tmp_path
         assert [case["state"] for case in (await rig.view(jobs[2]))["cases"]] == ["settled"]
 
 
-async def dead(rig: Rig, charged: str) -> str:
-    """The provider's id of a task that is said to have failed."""
+async def endless(rig: Rig) -> tuple[Watched, str]:
+    """A task that goes on and on, and the provider's id of it."""
     rig.sandbox.script("task_never_finishes")
     job = await rig.buy(still(PRICE), prompt=PROMPT)
     async with rig.working():
         await rig.until(job, "draw_processing")
     (held,) = await rig.parts.database.read(leases.list_watched, [rig.look()["attempts"][0]["id"]])
-    await rig.act(record_death, held, Died(code="c", message="", is_moderation=False, charged=charged))  # type: ignore[arg-type]
-    return str((await rig.view(job))["refs"]["draw"])
+    return held, str((await rig.view(job))["refs"]["draw"])
+
+
+async def fail(rig: Rig, held: Watched, charged: str, cost: Cost | None = None) -> None:
+    """The provider's last word: failed."""
+    died = Died(code="c", message="", is_moderation=False, charged=charged, cost=cost)  # type: ignore[arg-type]
+    await rig.act(record_death, held, died)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +110,8 @@ async def test_a_charge_for_a_failed_task_is_evidence(
 ) -> None:
     async with rigged(tmp_path) as rig:
         await rig.fund(100)
-        ref = await dead(rig, charged)
+        held, ref = await endless(rig)
+        await fail(rig, held, charged)
         await taken_in(rig, charge(ref))
         assert [row["state"] for row in rig.look()["cases"] if row["kind"] == "charge"] == case_states
         balance = await rig.balance()
@@ -113,7 +121,8 @@ async def test_a_charge_for_a_failed_task_is_evidence(
 async def test_a_charge_in_another_currency_closes_no_hold_and_one_beside_it_in_its_own_does(tmp_path: Path) -> None:
     async with rigged(tmp_path) as rig:
         await rig.fund(100)
-        ref = await dead(rig, "unknown")
+        held, ref = await endless(rig)
+        await fail(rig, held, "unknown")
         await taken_in(rig, replace(charge(ref), key="euros", currency="EUR"))
         assert (await rig.balance())["held"] == 40
         assert [row["charged"] for row in rig.look()["attempts"]] == ["unknown"]
@@ -182,6 +191,49 @@ async def test_the_highest_price_itself_is_no_surprise(tmp_path: Path) -> None:
         await rig.work()
         ref = (await rig.view(job))["refs"]["draw"]
         assert (await taken_in(rig, charge(ref, 100_000))).disputed == []
+
+
+@pytest.mark.parametrize(("charged", "reasons"), [("yes", []), ("unknown", []), ("no", ["charged all the same"])])
+async def test_a_record_that_came_before_the_last_word_stands(tmp_path: Path, charged: str, reasons: list[str]) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.fund(100)
+        held, ref = await endless(rig)
+        await taken_in(rig, charge(ref))
+        await fail(rig, held, charged, Cost(micros=90_000, currency="USD"))
+        rows = rig.look()
+        assert [json.loads(row["body"])["reason"] for row in rows["evidence"]] == reasons
+        assert [(row["charged"], row["cost_micros"]) for row in rows["attempts"]] == [("yes", 40_000)]
+        assert [row["settled_micros"] for row in rows["allowances"]] == [40_000]
+        balance = await rig.balance()
+        assert (balance["held"], balance["captured"]) == (0, 40)
+
+
+@pytest.mark.parametrize(("micros", "is_asked"), [(100_000, False), (100_001, True)])
+@pytest.mark.parametrize("has_failed", [False, True])
+async def test_an_answer_that_tells_of_more_than_the_highest_price_is_asked_about(
+    tmp_path: Path, micros: int, *, is_asked: bool, has_failed: bool
+) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.fund(100)
+        held, _ = await endless(rig)
+        cost = Cost(micros=micros, currency="USD")
+        if has_failed:
+            await fail(rig, held, "yes", cost)
+        else:
+            await rig.act(record_finished, held, ("http://127.0.0.1:1/still.png",), cost)
+        rows = rig.look()
+        assert [row["kind"] for row in rows["cases"]] == ["charge"] * is_asked
+        assert [row["cost_micros"] for row in rows["attempts"]] == [micros]
+
+
+async def test_the_record_of_a_charge_stands_above_what_the_answer_tells(tmp_path: Path) -> None:
+    async with rigged(tmp_path) as rig:
+        await rig.fund(100)
+        held, ref = await endless(rig)
+        await taken_in(rig, charge(ref))
+        await rig.act(record_finished, held, ("http://127.0.0.1:1/still.png",), Cost(micros=900_000, currency="USD"))
+        assert [row["cost_micros"] for row in rig.look()["attempts"]] == [40_000]
+        assert rig.look()["cases"] == []
 
 
 async def test_charges_for_what_has_no_price_add_up_in_the_currency_that_was_known_first(tmp_path: Path) -> None:

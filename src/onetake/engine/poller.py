@@ -8,6 +8,7 @@ none frees money: only the provider's terminal word moves the attempt.
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from onetake.domain.amounts import told_micros
 from onetake.domain.answers import (
     Cost,
     Died,
@@ -21,6 +22,8 @@ from onetake.domain.answers import (
     Working,
     reading_of,
 )
+from onetake.domain.billing import doubts
+from onetake.domain.contract import Charged
 from onetake.domain.events import AttemptEvent, CaseEvent, StepEvent
 from onetake.domain.pacing import POLL_BACKOFF_S_MAX, backoff_s, poll_delay_s
 from onetake.domain.recipe import Replacement
@@ -29,7 +32,7 @@ from onetake.engine.parts import Parts
 from onetake.engine.schedule import Watch
 from onetake.engine.settling import Fault, close_cases, fail_step, open_case
 from onetake.engine.turn import Turn
-from onetake.store import alarms, artifacts, attempts, jobs, steps
+from onetake.store import alarms, allowances, artifacts, attempts, jobs, steps
 from onetake.store.attempts import Attempt
 from onetake.store.leases import Watched
 from onetake.store.steps import Step
@@ -230,9 +233,12 @@ def record_finished(turn: Turn, held: Watched, addresses: tuple[str, ...], cost:
     if attempt.token != held.token:
         return None
     changed = artifacts.found(turn.tx, turn.clock, job_id=attempt.job_id, attempt_id=attempt.id, addresses=addresses)
-    if attempts.advance(turn.tx, attempt, AttemptEvent.FINISHED, {"not_before": None, "is_queued": 0, **_told(cost)}):
+    told = {} if _is_recorded(turn, attempt) else _told(cost)
+    if attempts.advance(turn.tx, attempt, AttemptEvent.FINISHED, {"not_before": None, "is_queued": 0, **told}):
         step = steps.get(turn.tx, attempt.step_id)
         turn.tell("attempt.finished", attempt, step.name, {"outputs": len(addresses)})
+        if told and cost is not None:
+            _ask_about_cost(turn, attempt, step, cost)
         if attempt.has_alarms:
             alarms.clear(turn.tx, attempt.id)
         for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
@@ -247,6 +253,19 @@ def _told(cost: Cost | None) -> dict[str, object]:
     return {} if cost is None else {"cost_micros": cost.micros, "cost_currency": cost.currency}
 
 
+def _is_recorded(turn: Turn, attempt: Attempt) -> bool:
+    """Whether the provider's own record of the charge came before its last word; then it stands above that."""
+    return attempts.billed(turn.tx, attempt.id)[0] == "yes"
+
+
+def _ask_about_cost(turn: Turn, attempt: Attempt, step: Step, cost: Cost) -> None:
+    """Open a case where the provider says that it charges more than its highest price."""
+    ordered = allowances.price_of(turn.tx, step.id)
+    if reason := doubts([cost], ordered, currency=cost.currency, charged="yes"):
+        facts: dict[str, object] = {"reason": reason, "charges": [told_micros(cost.micros, cost.currency)]}
+        open_case(turn, CaseKind.CHARGE, attempt, step.name, facts)
+
+
 def record_death(turn: Turn, held: Watched, died: Died) -> bool:
     """The provider's final word is failed: the attempt ends; the step by the recipe's replacement rule.
 
@@ -255,9 +274,12 @@ def record_death(turn: Turn, held: Watched, died: Died) -> bool:
     attempt = attempts.get(turn.tx, held.attempt_id)
     if attempt.token != held.token:
         return True
+    is_recorded = _is_recorded(turn, attempt)
+    charged: Charged = "yes" if is_recorded else died.charged
+    told = {} if is_recorded else _told(died.cost)
     changes = {
-        "charged": died.charged,
-        **_told(died.cost),
+        "charged": charged,
+        **told,
         "error_category": ErrorCategory.PROVIDER,
         "error_code": died.code,
         "error_message": turn.quiet(attempt.job_id, died.message),
@@ -267,15 +289,19 @@ def record_death(turn: Turn, held: Watched, died: Died) -> bool:
     step = steps.get(turn.tx, attempt.step_id)
     if attempt.has_alarms:
         alarms.clear(turn.tx, attempt.id)
-    turn.tell("attempt.failed", attempt, step.name, {"code": died.code, "charged": died.charged})
+    turn.tell("attempt.failed", attempt, step.name, {"code": died.code, "charged": charged})
+    if is_recorded and died.charged == "no":
+        open_case(turn, CaseKind.CHARGE, attempt, step.name, {"reason": "charged all the same", "known_as": "no"})
+    elif told and charged == "yes" and died.cost is not None:
+        _ask_about_cost(turn, attempt, step, died.cost)
     for kind in (CaseKind.NO_OUTPUT, CaseKind.MISSING_TASK):
         close_cases(turn, kind, CaseEvent.SETTLED, attempt, "the provider says that it failed")
     if step.current_attempt_id == attempt.id:  # else superseded: a later attempt carries the step
-        _end_step(turn, step, attempt, died)
+        _end_step(turn, step, attempt, died, charged)
     return True
 
 
-def _end_step(turn: Turn, step: Step, attempt: Attempt, died: Died) -> None:
+def _end_step(turn: Turn, step: Step, attempt: Attempt, died: Died, charged: Charged) -> None:
     rule = turn.recipe_of(step.job_id).step(step.name).replacement
     is_wanted = not died.is_moderation and not jobs.is_cancel_requested(turn.tx, step.job_id)
     if rule is not None and is_wanted and _permits(rule, step):
@@ -284,7 +310,7 @@ def _end_step(turn: Turn, step: Step, attempt: Attempt, died: Died) -> None:
         data = {"reason": "provider_failed", "n": step.replacements + 1, "of": rule.count_max}
         turn.tell("step.replaced", attempt, step.name, data)
         return
-    fail_step(turn, step, attempt, Fault(category=ErrorCategory.PROVIDER, code=died.code, charged=died.charged))
+    fail_step(turn, step, attempt, Fault(category=ErrorCategory.PROVIDER, code=died.code, charged=charged))
 
 
 def _permits(rule: Replacement, step: Step) -> bool:
