@@ -1,4 +1,4 @@
-"""What of a provider's charges doesn't fit what is known of a request."""
+"""What there is to ask about charges: currencies never add up, and the highest price is no surprise."""
 
 import pytest
 
@@ -6,35 +6,32 @@ from onetake.domain.answers import Cost
 from onetake.domain.billing import doubts
 from onetake.domain.pricing import Worst
 
-ORDERED = Worst(request_micros=100_000, requests=1, currency="USD")
+ORDERED = Worst(request_micros=100, requests=2, currency="USD")
 UNPRICED = Worst(request_micros=0, requests=1, currency="")
+DEARER = "charged more than the highest price that it was ordered at"
+TWICE = "charged 2 times for one request"
+
+
+def usd(*amounts: int) -> list[Cost]:
+    return [Cost(micros=micros, currency="USD") for micros in amounts]
+
+
+EURO = Cost(micros=1000, currency="EUR")
 
 
 @pytest.mark.parametrize(
-    ("costs", "charged", "words"),
+    ("costs", "ordered", "charged", "reason"),
     [
-        ([("USD", 100_000)], "yes", ""),
-        ([("USD", 1)], "unknown", ""),
-        ([("USD", 1)], "no", "charged all the same"),
-        ([("USD", 100_001)], "yes", "charged more than the highest price that it was ordered at"),
-        ([("EUR", 1)], "yes", "charged in another currency than USD"),
-        ([("USD", 1), ("USD", 1)], "yes", "charged 2 times for one request"),
-        (
-            [("USD", 60_000), ("USD", 60_000)],
-            "yes",
-            "charged 2 times for one request, and charged more than the highest price that it was ordered at",
-        ),
-        (
-            [("USD", 60_000), ("EUR", 60_000)],
-            "yes",
-            "charged 2 times for one request, and charged in another currency than USD",
-        ),
+        (usd(100), ORDERED, "yes", ""),
+        (usd(100), ORDERED, "unknown", ""),
+        (usd(100), ORDERED, "no", "charged all the same"),
+        (usd(101), ORDERED, "yes", DEARER),
+        (usd(50, 50), ORDERED, "yes", TWICE),
+        (usd(50, 51), ORDERED, "yes", f"{TWICE}, and {DEARER}"),
+        ([EURO], ORDERED, "yes", "charged in another currency than USD"),
+        ([*usd(100), EURO], ORDERED, "yes", f"{TWICE}, and charged in another currency than USD"),
+        (usd(10**9), UNPRICED, "unknown", ""),
     ],
 )
-def test_what_does_not_fit_is_named(costs: list[tuple[str, int]], charged: str, words: str) -> None:
-    found = [Cost(micros=micros, currency=currency) for currency, micros in costs]
-    assert doubts(found, ORDERED, currency="USD", charged=charged) == words
-
-
-def test_what_was_ordered_without_a_price_is_never_too_dear() -> None:
-    assert doubts([Cost(micros=10**12, currency="USD")], UNPRICED, currency="USD", charged="yes") == ""
+def test_what_does_not_fit_is_said(costs: list[Cost], ordered: Worst, charged: str, reason: str) -> None:
+    assert doubts(costs, ordered, currency="USD", charged=charged) == reason
