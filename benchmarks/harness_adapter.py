@@ -23,6 +23,9 @@ STATES = {
     "submission_unknown": "uncertain",
 }
 
+CONTRACTS = {"honour-idempotency": "reapi-honours-keys.toml", "lookup": "reapi-shows-tasks.toml"}
+"""What says so to onetake, for each promise of the harness's provider. Where it keeps both, the first is enough."""
+
 
 def environment() -> dict[str, str]:
     """The harness's settings under onetake's names."""
@@ -38,7 +41,15 @@ def environment() -> dict[str, str]:
         "ONETAKE_PROVIDERS__REAPI__POLL_INTERVAL_S": E["POLL_S"],
         "ONETAKE_WORKER__CONCURRENCY": str(min(1000, int(E["CONCURRENCY"]))),
         "ONETAKE_WORKER__LEASE_S": "2",
+        **contract(),
     }
+
+
+def contract() -> dict[str, str]:
+    """The contract that fits what the provider was told to do; else it is the one that ships."""
+    promises = E.get("PROMISES", "").split(",")
+    fitting = [str(HERE / name) for promise, name in CONTRACTS.items() if promise in promises]
+    return {"ONETAKE_PROVIDERS__REAPI__CONTRACT": fitting[0]} if fitting else {}
 
 
 def onetake(*arguments: str, stdin: str = "") -> str:

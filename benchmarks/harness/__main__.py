@@ -13,6 +13,11 @@ from benchmarks.servers import postgres
 MODES = {"faults": runs.under_faults, "speed": runs.speed, "in-flight": runs.in_flight}
 CHAINS = {"faults": 300, "speed": 1000, "in-flight": 5000}
 
+PROMISES = {
+    "honour-idempotency": "the provider bills one Idempotency-Key once",
+    "lookup": "the provider shows the jobs of a key",
+}
+
 
 def main() -> None:
     """Run what the command line asks for."""
@@ -27,6 +32,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--poll-s", type=float, default=5.0)
     parser.add_argument("--fault", action="append", default=[], metavar="NAME=RATE")
+    for name, what in PROMISES.items():
+        parser.add_argument(f"--{name}", dest="promises", action="append_const", const=name, help=f"faults: {what}")
     chosen = parser.parse_args()
     if {"byhand", "dbos"}.intersection(chosen.peers):
         peers_environment.install()
@@ -38,6 +45,7 @@ def main() -> None:
         kills=chosen.kills,
         poll_s=chosen.poll_s,
         rates={name: float(rate) for name, _, rate in (each.partition("=") for each in chosen.fault)},
+        promises=tuple(chosen.promises or ()),
     )
     with tempfile.TemporaryDirectory(prefix="onetake-bench-") as folder, postgres(chosen.database) as server_url:
         for name in chosen.peers:

@@ -3,6 +3,7 @@
     POST /api/v1/images/generations   -> {"id": "...", "status": "processing"}
     POST /api/v1/videos/generations   -> {"id": "...", "status": "processing"}
     GET  /api/v1/tasks/{id}           -> {"id", "status": processing | completed | failed, "output", "error"}
+    GET  /api/v1/tasks?client_key=K   -> {"data": [task, ...]}: those ordered under this key; only with --lookup
     GET  /v1/models                   -> {"data": [{"id": "..."}]}
     GET  /assets/{id}.png|.mp4        -> a real, tiny file with the task's id inside; 404 before completion
 
@@ -12,6 +13,9 @@ What only the harness may look at:
     GET  /_stats   counters only
 
 The prompt holds `chain=KEY`: that is how the bill attributes jobs to chains.
+
+An order's key is its `Idempotency-Key` header, or `metadata.client_key` in its body. With --honour-idempotency a header
+that an accepted order came under buys nothing again: it is looked at first, and answered with that order's id.
 """
 
 import argparse
@@ -36,6 +40,7 @@ PRICES = {"image": 0.04, "video": 0.50}
 MODELS = {"image": "gemini-3.1-flash-image-preview", "video": "wan3.0-video"}
 ENDINGS = {"image": "png", "video": "mp4"}
 MEDIA_TYPES = {"image": "image/png", "video": "video/mp4"}
+KEY_HEADER = "Idempotency-Key"
 PAGE = b"<!doctype html><title>Sign in</title><p>Please sign in to continue.</p>"
 _CHAIN = re.compile(r"chain=(\S+)")
 
@@ -76,10 +81,11 @@ class Provider:
         low, _, high = options.latency.partition(":")
         self._latency_s = (float(low), float(high or low))
         self._jobs: dict[str, Job] = {}
+        self._honoured: dict[str, Job] = {}
         self._refused: list[dict[str, Any]] = []
         self._odd: list[dict[str, Any]] = []
         self._attempts: dict[tuple[str, str], int] = {}
-        self._counts = {"submits": 0, "accepted": 0, "polls": 0, "assets": 0, "told_done": 0}
+        self._counts = {"submits": 0, "accepted": 0, "replays": 0, "polls": 0, "assets": 0, "told_done": 0}
         self._gate_at: float | None = None
         self.origin = ""
 
@@ -88,6 +94,8 @@ class Provider:
         path = request.path
         if path.startswith("/api/v1/tasks/"):
             return await self._task(request)
+        if path == "/api/v1/tasks" and self._options.lookup:
+            return self._look_up(request)
         if path == "/api/v1/images/generations":
             return await self._submit(request, "image")
         if path == "/api/v1/videos/generations":
@@ -110,8 +118,11 @@ class Provider:
 
     async def _submit(self, request: web.BaseRequest, stage: str) -> web.StreamResponse:
         self._counts["submits"] += 1
+        sent = await request.read()
+        if known := self._honoured.get(request.headers.get(KEY_HEADER, "")):
+            return self._answer_again(known, sent)
         try:
-            body = await request.json()
+            body = json.loads(sent)
             prompt = str(body["prompt"])
         except (ValueError, KeyError, TypeError):
             return refusal(400, "bad_json")
@@ -126,7 +137,23 @@ class Provider:
             self._refused.append({"t": now, "key": key, "stage": stage, "attempt": attempt, "fault": fault})
             return self._refuse(request, fault)
         job = self._accept(key, stage, attempt, fault, now)
+        self._remember(job, request, sent)
         return await self._confirm(request, job)
+
+    def _answer_again(self, job: Job, sent: bytes) -> web.Response:
+        """The answer to an order under the key of an accepted one: nothing is billed."""
+        self._counts["replays"] += 1
+        if digest(sent) != job["body_sha256"]:
+            return refusal(422, "idempotency_mismatch")
+        return web.json_response({"id": job["id"], "status": "processing"})
+
+    def _remember(self, job: Job, request: web.BaseRequest, sent: bytes) -> None:
+        """Note what an accepted order can be known by."""
+        header, metadata = request.headers.get(KEY_HEADER), json.loads(sent).get("metadata")
+        field = metadata.get("client_key") if isinstance(metadata, dict) else None
+        job["client_keys"], job["body_sha256"] = [key for key in (header, field) if key], digest(sent)
+        if self._options.honour_idempotency and header:
+            self._honoured[header] = job
 
     def _is_finished(self, body: dict[str, Any]) -> bool:
         """Whether the first frame is an output of ours that exists: the law of the image-to-video chain."""
@@ -203,6 +230,12 @@ class Provider:
                 pass
         return web.json_response({"id": job["id"], "status": "processing"})
 
+    def _look_up(self, request: web.BaseRequest) -> web.Response:
+        if not (wanted := request.query.get("client_key")):
+            return refusal(400, "no_client_key")
+        found = [self._view(job) for job in self._jobs.values() if wanted in job["client_keys"]]
+        return web.json_response({"data": found})
+
     async def _task(self, request: web.BaseRequest) -> web.StreamResponse:
         self._counts["polls"] += 1
         job = self._jobs.get(request.path.rsplit("/", 1)[-1])
@@ -261,7 +294,7 @@ class Provider:
     async def _file(self, request: web.BaseRequest, job: Job, *, is_cut: bool) -> web.StreamResponse:
         files = self._files[job["stage"]]
         data = marked(job["stage"], files[job["number"] % len(files)], job["id"])
-        job["sha256"] = job["sha256"] or hashlib.sha256(data).hexdigest()
+        job["sha256"] = job["sha256"] or digest(data)
         headers = {"ETag": f'"{job["sha256"][:32]}"', "Content-Type": MEDIA_TYPES[job["stage"]]}
         if not is_cut:
             return web.Response(body=data, headers=headers)
@@ -270,6 +303,11 @@ class Provider:
         await response.write(data[: len(data) // 2])
         cut(request)
         return response
+
+
+def digest(data: bytes) -> str:
+    """SHA-256, in hex."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def cut(request: web.BaseRequest) -> web.Response:
@@ -288,6 +326,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--gate", type=int, default=0, help="hold every job in 'processing' until so many are accepted")
     parser.add_argument("--slow-s", type=float, default=5.0, help="how long the 'slow' faults hold an answer")
     parser.add_argument("--fault", action="append", default=[], metavar="NAME=RATE")
+    parser.add_argument("--honour-idempotency", action="store_true", help="one key, one job: billed once")
+    parser.add_argument("--lookup", action="store_true", help="show the jobs of a key: GET /api/v1/tasks?client_key=K")
     parser.add_argument("--asset-dir", default=Path(__file__).with_name("assets"), help="the .png and .mp4 to serve")
     return parser.parse_args()
 

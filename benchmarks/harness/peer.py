@@ -2,7 +2,8 @@
 
 The environment of every call: `BASE_URL` (the provider), `DB_URL` (`postgresql://...` or `sqlite:///FILE`),
 `BENCH_DIR` (a fresh folder, also the working directory), `N`, `RUN` (keys are `$RUN-00000`, ...), `CONCURRENCY`
-(chains at once), `STAGES` (`image,video` or `image`), `FIRST_POLL_S`, `POLL_S`, `HTTP_TIMEOUT_S`.
+(chains at once), `STAGES` (`image,video` or `image`), `FIRST_POLL_S`, `POLL_S`, `HTTP_TIMEOUT_S`; under faults
+`PROMISES`, what the provider does about lost answers (`honour-idempotency`, `lookup`, both with a comma, or empty).
 
 A report's line has `key`, `state` (`done`, `failed`, `uncertain`, `pending`) and for done chains `t_done` (seconds
 since 1970 at the local commit), `url` and `sha256` of the stored file; a peer may keep files in `out/` by their digest

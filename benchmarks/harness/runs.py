@@ -33,6 +33,7 @@ class Plan:
         deadline_s: a run is stopped there.
         poll_s: in flight: between polls of one job.
         rates: faults beside those of the storm, or instead of their rates.
+        promises: under faults: the options of the provider that help with a lost answer, without their dashes.
     """
 
     chains: int
@@ -43,6 +44,7 @@ class Plan:
     deadline_s: float = 300.0
     poll_s: float = 5.0
     rates: dict[str, float] | None = None
+    promises: tuple[str, ...] = ()
 
     def settings(self, shop: Shop, **own: object) -> dict[str, str]:
         """The environment of a peer, but for its database."""
@@ -188,8 +190,10 @@ def under_faults(name: str, around: Surroundings, plan: Plan) -> dict[str, Any]:
     """What becomes of the money when answers are lost and workers are killed."""
     rates = {**faults.STORM, **(plan.rates or {})}
     storm = [word for fault, rate in rates.items() for word in ("--fault", f"{fault}={rate}")]
-    with open_shop("--seed", str(plan.seed), "--latency", "1:3", "--slow-s", "4", *storm) as shop:
-        peer = Peer(name, around, plan.settings(shop, POLL_S=0.5, FIRST_POLL_S=0.5, HTTP_TIMEOUT_S=2))
+    kept = [f"--{promise}" for promise in plan.promises]
+    with open_shop("--seed", str(plan.seed), "--latency", "1:3", "--slow-s", "4", *storm, *kept) as shop:
+        settings = plan.settings(shop, POLL_S=0.5, FIRST_POLL_S=0.5, HTTP_TIMEOUT_S=2)
+        peer = Peer(name, around, {**settings, "PROMISES": ",".join(plan.promises)})
         peer.call("init")
         peer.call("enqueue")
         began = time.time()
@@ -202,6 +206,7 @@ def under_faults(name: str, around: Surroundings, plan: Plan) -> dict[str, Any]:
         "chains": plan.chains,
         "seed": plan.seed,
         "workers": plan.workers,
+        "promises": plan.promises,
         "wall_s": round(time.time() - began, 1),
         "kills": kills,
         "ran_out_of_time": is_over,

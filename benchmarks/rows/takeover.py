@@ -49,5 +49,5 @@ async def _take_over(parts: Parts, steps: int) -> float:
     await parts.database.write(workers.insert, worker_id, "taker", lease_us=LEASE_US)
     began = time.monotonic()
     while taken < steps:
-        taken += len(await parts.act(worker_id, recovery.sweep))
+        taken += len(await parts.act(worker_id, recovery.sweep, parts.adapters))
     return time.monotonic() - began

@@ -47,6 +47,10 @@ class ProviderSettings(BaseModel):
         ),
     )
     api_key: SecretStr = Field(default=SecretStr(""), description="Our key. Never shown, never logged.")
+    contract: str = Field(
+        default="",
+        description="A contract file to go by; not set: the one that ships. `onetake contract explain` reads it.",
+    )
     submit_timeout_s: float = Field(default=120.0, gt=0, le=3600, description="Longest a paid POST may take in all.")
     poll_first_s: float = Field(default=5.0, ge=0, le=3600, description="From acceptance to the first poll.")
     poll_interval_s: float = Field(default=5.0, gt=0, le=3600, description="Between polls that are answered.")

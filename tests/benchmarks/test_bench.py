@@ -1,16 +1,20 @@
 """The benchmark's own code runs: small sizes, no figure is judged."""
 
+import contextlib
 import json
 import subprocess
 import sys
 import tempfile
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks import report
 from benchmarks.bench import Bench
 from benchmarks.harness.judge import judge, quantiles, wrongs
+from benchmarks.harness.peer import Shop, open_shop
 from benchmarks.measuring import Result, Target, in_turns, result
 from benchmarks.picture import picture
 from benchmarks.rig import Place
@@ -79,6 +83,56 @@ def test_the_harness_runs_chains_under_faults_and_judges_them() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert (found["chains"], found["kills"], wrongs(found)) == (8, 1, 0)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("promise", ["honour-idempotency", "lookup"])
+def test_nothing_stays_uncertain_at_a_provider_that_helps_with_lost_answers(promise: str) -> None:
+    lossy = [word for fault in ("accept_drop", "refuse_drop") for word in ("--fault", f"{fault}=0.2")]
+    command = [sys.executable, "-m", "benchmarks.harness", "faults", "onetake", "--chains", "12", "--kills", "1"]
+    done = subprocess.run([*command, f"--{promise}", *lossy], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert (found["promises"], wrongs(found), found["uncertain"]) == ([promise], 0, 0)
+    assert found["done"] + found["failed_right"] == 12
+
+
+def answer(shop: Shop, path: str, body: dict[str, Any] | None = None, key: str = "") -> tuple[int, dict[str, Any]]:
+    """Status and body of what the provider answers; with a body it is a POST."""
+    headers = {"Idempotency-Key": key} if key else {}
+    with contextlib.closing(HTTPConnection(shop.origin.removeprefix("http://"), timeout=30)) as connection:
+        connection.request("POST" if body else "GET", path, body=json.dumps(body) if body else None, headers=headers)
+        response = connection.getresponse()
+        return response.status, json.load(response)
+
+
+IMAGES, VIDEOS, SHOWN = "/api/v1/images/generations", "/api/v1/videos/generations", "/api/v1/tasks?client_key=k"
+ORDER = {"prompt": "a red bicycle chain=c-1"}
+
+
+@pytest.mark.e2e
+def test_the_harness_provider_honours_the_key_of_an_accepted_order_when_told_to() -> None:
+    with open_shop("--honour-idempotency") as shop:
+        assert answer(shop, VIDEOS, ORDER, "k")[0] == 400  # refused: its key is free
+        first = answer(shop, IMAGES, ORDER, "k")
+        assert (first[0], first[1]["status"]) == (200, "processing")
+        assert answer(shop, IMAGES, ORDER, "k") == first
+        status, told = answer(shop, VIDEOS, {"prompt": "another"}, "k")  # looked at before the missing first frame
+        assert (status, told["error"]["code"]) == (422, "idempotency_mismatch")
+        assert answer(shop, IMAGES, ORDER)[1]["id"] != answer(shop, IMAGES, ORDER)[1]["id"]
+        counts = shop.ask("/_stats")
+        assert (counts["accepted"], counts["replays"]) == (3, 2)
+        assert answer(shop, SHOWN)[0] == 404
+
+
+@pytest.mark.e2e
+def test_the_harness_provider_shows_the_jobs_of_a_key_when_told_to() -> None:
+    with open_shop("--lookup") as shop:
+        assert answer(shop, SHOWN) == (200, {"data": []})
+        by_header = answer(shop, IMAGES, ORDER, "k")[1]["id"]
+        by_field = answer(shop, IMAGES, {**ORDER, "metadata": {"client_key": "k"}})[1]["id"]
+        answer(shop, IMAGES, ORDER, "another")
+        assert {task["id"] for task in answer(shop, SHOWN)[1]["data"]} == {by_header, by_field}
+        assert answer(shop, IMAGES, ORDER, "k")[1]["id"] != by_header  # not honoured: bought again
 
 
 def test_a_judge_finds_what_was_paid_twice_and_what_was_lost() -> None:

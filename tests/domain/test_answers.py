@@ -36,6 +36,7 @@ from onetake.domain.answers import (
     reading_of,
 )
 from onetake.domain.contract import Contract
+from onetake.domain.promises import Idempotency
 from onetake.domain.states import ErrorCategory
 from onetake.domain.wire import Answer, SendFault, SendPhase, SendReceipt, WireResult
 from onetake.providers.adapter import load_contract
@@ -550,3 +551,40 @@ def test_c052_a_cost_that_the_provider_tells_is_exact(name: str) -> None:
     died = read(answered(200, {"id": "task_1", "status": "failed", "cost": value, **NO}), COSTED)
     assert isinstance(died, Died)
     assert died.cost == cost
+
+
+KEYED = replace(
+    REAPI,
+    idempotency=Idempotency(
+        kind="reject_on_reuse",
+        header="Idempotency-Key",
+        window_s=60,
+        reuse_statuses=frozenset({409}),
+        reuse_codes=frozenset({"key_reused"}),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "came_to"),
+    [
+        (409, {"error": {"code": "conflict"}}, "landed"),
+        (422, {"error": {"code": "key_reused"}}, "landed"),
+        (409, {"error": {"code": "conflict"}, "id": "t1"}, "adopted"),  # C009 (b): it names the task
+        (409, {"error": {"code": "conflict"}, "id": ""}, "landed"),
+        (409, PAGE, "unknown"),
+        (409, {"detail": "a gateway's"}, "unknown"),
+        (422, NO, "refused"),
+    ],
+)
+def test_c009_a_key_that_was_used_proves_that_the_first_landed(status: int, body: object, came_to: str) -> None:
+    outcome = outcome_of(KEYED, answered(status, body), now_s=NOW_S)
+    if came_to == "adopted":
+        assert outcome == Accepted(ref="t1", locator="")
+    elif came_to == "refused":
+        assert isinstance(outcome, Refused)
+    else:
+        assert isinstance(outcome, Unknown)
+        assert outcome.is_landed == (came_to == "landed")
+    plain = outcome_of(REAPI, answered(409, {"error": {"code": "key_reused"}}), now_s=NOW_S)
+    assert plain == Unknown(reason="HTTP 409 proves neither acceptance nor refusal")

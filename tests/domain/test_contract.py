@@ -27,7 +27,7 @@ def test_what_ships_is_read(provider: str) -> None:
 
 def test_reapi_promises_what_its_file_says() -> None:
     contract, table = load_contract("reapi"), tomllib.loads(SHIPPED)
-    assert (contract.idempotency, contract.lookup) == ("none", "none")
+    assert (contract.idempotency.kind, contract.lookup.kind) == ("none", "none")
     assert {name: each.path for name, each in contract.operations.items()} == {
         "image": "/api/v1/images/generations",
         "video": "/api/v1/videos/generations",
@@ -65,8 +65,8 @@ def test_the_version_names_what_is_stated_not_how() -> None:
 def test_what_is_not_stated_is_not_promised() -> None:
     text = changed("later = [429]\n", "")
     for statement in (
-        'idempotency = "none"\n',
-        'lookup = "none"\n',
+        '[idempotency]\nkind = "none"\n',
+        '[lookup]\nkind = "none"\n',
         'charged_on_failure = "no"\n',
         'model_path = "model"\n',
         'moderation_codes = ["content_policy_violation", "moderation", "moderation_blocked"]\n',
@@ -74,7 +74,8 @@ def test_what_is_not_stated_is_not_promised() -> None:
         assert statement in text
         text = text.replace(statement, "", 1)
     contract = parsed(text)
-    assert (contract.idempotency, contract.lookup, contract.poll.charged_on_failure) == ("none", "none", "unknown")
+    kinds = (contract.idempotency.kind, contract.lookup.kind)
+    assert (kinds, contract.poll.charged_on_failure) == (("none", "none"), "unknown")
     assert (contract.refusals.later, contract.refusals.moderation_codes) == (frozenset(), frozenset())
     assert (contract.poll.model_path, contract.accept.locator_path) == ("", "")
 
@@ -98,8 +99,7 @@ REFUSALS = [
     ('"2026-11-30"', '"yesterday"', "`verified_on` must be a day, as YYYY-MM-DD"),
     ('"2026-11-30"', "2026-11-30", "`verified_on` is of type date, which has no form in JSON"),
     ('verified_on = "2026-11-30"', "", "`verified_on` is missing"),
-    ('idempotency = "none"', 'idempotency = "replay"', "`idempotency` must be one of: none"),
-    ('lookup = "none"', "lookup = false", "`lookup` must be one of: none"),
+    ("[idempotency]", "[[idempotency]]", "`idempotency` must be a table"),
     ('support = "reAPI', "support = 5\n# ", "`support` must be text"),
     # its tables
     ("[key]", "[keys]", "`key.header` is missing"),

@@ -86,6 +86,21 @@ LINES: dict[str, tuple[dict[str, Any], str]] = {
             " It is not sent again; the money stays held."
         ),
     ),
+    "attempt.replaying": (
+        {"n": 2},
+        (
+            "Step image: the same bytes are about to be sent again under the same key, as POST 2 of attempt 2; by the"
+            " contract they buy once."
+        ),
+    ),
+    "attempt.replayed": (
+        {"n": 2, "outcome": "unknown", "pause_s": 1.5},
+        "Step image: POST 2 of attempt 2: its answer was lost as well; it is asked again in 1.5 s.",
+    ),
+    "attempt.looked_up": (
+        {"found": "nothing", "looks": 1, "pause_s": 5.0},
+        ("Step image: the provider was asked for attempt 2, and shows no task for it; it is asked again in 5.0 s."),
+    ),
     "attempt.not_sent": (
         {"fault": "dns", "again": True, "pause_s": 1.5},
         "Step image: attempt 2 provably never left (dns); it may be sent again in 1.5 s.",
@@ -168,6 +183,20 @@ def test_each_event_is_a_sentence(event: str) -> None:
     [
         ("attempt.accepted", {"ref": "t", "source": "attach"}, "ada found the id t, and the provider knows it;"),
         ("attempt.accepted", {"ref": "t", "source": "callback"}, "is known by callback to have the id t"),
+        (
+            "attempt.unknown",
+            {"reason": "reset", "asked": True},
+            "The provider is asked, as its contract permits; the money stays held.",
+        ),
+        (
+            "attempt.replayed",
+            {"n": 2, "outcome": "unknown", "is_landed": True, "pause_s": 1.0},
+            "the provider says that it has the order, and doesn't name it; it is asked again in 1.0 s.",
+        ),
+        ("attempt.replayed", {"n": 2, "outcome": "accepted"}, "the provider answered it."),
+        ("attempt.looked_up", {"found": "task"}, "was asked for attempt 2, and shows its task."),
+        ("attempt.looked_up", {"found": "several", "refs": ["t"]}, "shows tasks of which nobody knows"),
+        ("attempt.looked_up", {"found": "no_answer", "why": "HTTP 503"}, "but gave no clear answer (HTTP 503)."),
         (
             "attempt.refused",
             {"code": "c", "again": True, "pause_s": 2.5},

@@ -43,6 +43,9 @@ FINAL = {
     "cases": {"attached", "not_accepted", "risk_accepted", "written_off", "settled"},
 }
 IN_DOUBT = ("submitting", "submit_unknown")
+ASKED = ("attempt.replaying", "attempt.replayed", "attempt.looked_up")
+"""Told each time that a lost answer is asked for."""
+
 READABLE = {
     "journal": "data",
     "alarms": "detail",
@@ -94,8 +97,10 @@ class Auditor:
                 assert row["state"] not in final or states[row["id"]] == row["state"], f"{table}: {row} was final"
 
     def _one_post_per_attempt(self, found: Tables) -> None:
-        """L1, L2: each attempt has its bytes and one send, and one line that announced it."""
-        sends = Counter(row["attempt_id"] for row in found["sends"])
+        """L1, L2: each attempt has its bytes and one send, and one line that announced it; so has each replay."""
+        sends = Counter(row["attempt_id"] for row in found["sends"] if row["kind"] == "first")
+        replays = sum(row["kind"] == "replay" for row in found["sends"])
+        assert replays == sum(line["event"] == "attempt.replaying" for line in found["journal"])
         assert sends == Counter(row["id"] for row in found["attempts"]), sends
         announced = Counter(
             (line["job_id"], line["step"], line["attempt_no"])
@@ -113,6 +118,7 @@ class Auditor:
         refused = Counter((refusal["route"], refusal["prompt"]) for refusal in bill["refused"])
         refs = {row["attempt_id"]: row["ref"] for row in found["refs"] if row["disowned_at"] is None}
         assert set(refs.values()) <= {task["id"] for task in bill["tasks"]}, "a ref that the provider doesn't know"
+        sends = Counter(row["attempt_id"] for row in found["sends"])
         attempts = defaultdict(list)
         for row in found["attempts"]:
             attempts[row["operation"], _prompt(found, row["id"])].append(row)
@@ -122,7 +128,9 @@ class Auditor:
             doubted = [row for row in tries if refs.get(row["id"]) not in tasks[order] and _may_have_bought(row)]
             unknown = tasks[order] - known
             assert len(unknown) <= len(doubted), f"{order}: bought {unknown}, in doubt only {len(doubted)}"
-            assert len(tasks[order]) + refused[order] <= len(tries), f"{order}: more POSTs than attempts"
+            assert len(tasks[order]) <= len(tries), f"{order}: bought more often than tried"
+            posts = sum(sends[row["id"]] for row in tries)
+            assert len(tasks[order]) + refused[order] <= posts, f"{order}: more POSTs than were written down"
 
     def _money(self, found: Tables) -> None:
         """L9: what is filled is captured, what is in doubt stays held, what has ended is closed."""
@@ -196,6 +204,8 @@ class Auditor:
         once: Counter[tuple[str, ...]] = Counter()
         for line in found["journal"]:
             numbers[line["job_id"]].append(line["seq"])
+            if line["event"] in ASKED:
+                continue
             if line["event"].split(".")[0] == "attempt" or line["event"] in ("step.complete", "step.failed"):
                 once[line["job_id"], line["event"], line["step"], str(line["attempt_no"])] += 1
         for job in found["jobs"]:

@@ -54,13 +54,20 @@ T = TypeVar("T")
 
 
 def settings_for(
-    folder: Path, database_url: str, origin: str, *, submit_timeout_s: float = 5.0, **worker: float
+    folder: Path,
+    database_url: str,
+    origin: str,
+    *,
+    submit_timeout_s: float = 5.0,
+    contract: str = "",
+    **worker: float,
 ) -> Settings:
     """Settings that keep rows in the database and files in the folder, and buy from the origin."""
     provider = ProviderSettings(
         base_url=origin,
         api_key=SecretStr("rk_test"),
         submit_timeout_s=submit_timeout_s,
+        contract=contract,
         poll_first_s=1.0,
         poll_interval_s=5.0,
     )
@@ -254,6 +261,7 @@ async def rigged(
     keeps_time: bool = False,
     around: Callable[[Database], Database] = lambda database: database,
     submit_timeout_s: float = 5.0,
+    contract: str = "",
     **worker: float,
 ) -> AsyncIterator[Rig]:
     """An engine and a tiny sandbox; the laws are checked at the end, whatever the test itself looked at."""
@@ -264,7 +272,9 @@ async def rigged(
         sandbox = await stack.enter_async_context(Sandbox(options))
         await stack.enter_async_context(clock.running())
         engine = await stack.enter_async_context(contextlib.AsyncExitStack())
-        settings = settings_for(folder, database.url, sandbox.base_url, submit_timeout_s=submit_timeout_s, **worker)
+        settings = settings_for(
+            folder, database.url, sandbox.base_url, submit_timeout_s=submit_timeout_s, contract=contract, **worker
+        )
         rig = Rig(
             folder=folder,
             sandbox=sandbox,

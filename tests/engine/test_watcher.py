@@ -116,7 +116,7 @@ async def _leased(rig: Rig, job: str) -> Watched:
     await rig.act(people.resume, job)  # takes it from whoever held it
     worker = f"wrk_{len(rig.look()['workers'])}"
     await rig.parts.database.write(workers.insert, worker, "test", lease_us=3_600_000_000)
-    await rig.parts.act(worker, recovery.sweep)
+    await rig.parts.act(worker, recovery.sweep, rig.parts.adapters)
     (attempt,) = [row["id"] for row in rig.look()["attempts"] if row["job_id"] == job]
     return await rig.parts.database.read(leases.watched, attempt)
 

@@ -7,7 +7,7 @@ PLANTS = (
         "an unknown outcome is sent again",
         """
         engine/outcomes.py
-             open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
+                 open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
         +    steps.advance(turn.tx, step, StepEvent.CAME_BACK)
              return True
         """,
@@ -245,7 +245,9 @@ PLANTS = (
         "a doubt is kept quiet",
         """
         engine/outcomes.py
-        -    open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
+             if not is_askable:
+        -        open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
+        +        pass
              return True
         """,
     ),

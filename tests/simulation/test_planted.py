@@ -11,8 +11,8 @@ from tests.simulation.running import first_broken
 from tests.simulation.schedule import THEMES, Fault, Schedule, drawn
 from tests.simulation.shrinking import shrunk
 
-WITHIN = 600
-"""Schedules within which a fault must show; the shyest one shows after some two hundred of its theme."""
+WITHIN = 1000
+"""Schedules within which a fault must show; the shyest one shows after some seven hundred of its theme."""
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)

@@ -205,7 +205,7 @@ class Shop:
             worker_id=worker,
             lease_us=lease_us,
         )
-        attempts.insert_wire(tx, attempt_id, WIRE, callback_token=self.clock.token(8).hex())
+        attempts.insert_wire(tx, attempt_id, WIRE, idempotency_key=None, callback_token=self.clock.token(8).hex())
         return attempt
 
     async def processing(self, order: Order, name: str = "draw", *, worker: str = "w1", ref: str = "task_1") -> Attempt:

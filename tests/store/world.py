@@ -69,7 +69,7 @@ async def populate(shop: Shop) -> dict[str, object]:
     collecting = await shop.collecting(await shop.order("collects"), ref="task_2")
     submitting = await shop.submitting(sent)
     await shop.ready(ready)
-    await shop.do(attempts.record_send, delivered.id, outcome="accepted", receipt="{}", status=200, raw=None)
+    await shop.do(attempts.record_send, delivered.id, 1, outcome="accepted", receipt="{}", status=200, raw=None)
     case_id = await shop.do(_case, shop, working)
     closed = await shop.do(_case, shop, collecting)
     await shop.do(cases.close, shop.clock, closed, CaseEvent.SETTLED, actor="w1", reason="known")

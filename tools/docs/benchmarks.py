@@ -42,6 +42,24 @@ little; load and the time of a fixed loop stand below for that reason. An absolu
 A target says what we want to reach, not what we promise. Tests never assert a time.
 """
 
+HARNESS = """
+## Under faults
+
+`.venv/bin/python -m benchmarks.harness faults onetake` runs 300 chains of an image and a clip against the provider
+above, which loses answers in every way that it can, kills the worker five times, and prints one JSON line: what was
+billed, held against what onetake says. `--chains`, `--kills`, `--seed`, `--workers` and `--database postgres` vary it.
+
+As at reAPI, a lost answer can't be asked for, and its chain ends `uncertain`: a person has to look. Two options make
+the provider help, and tell onetake so with a contract that describes this provider, not reAPI:
+
+| | the provider | contract |
+|---|---|---|
+| `--honour-idempotency` | bills one `Idempotency-Key` once | `benchmarks/reapi-honours-keys.toml` |
+| `--lookup` | shows the jobs of a key | `benchmarks/reapi-shows-tasks.toml` |
+
+With either, `uncertain` has to be 0 as well, and `done` and `failed_right` add up to the chains.
+"""
+
 IN_FLIGHT = """
 ## Many waiting steps on one worker
 
@@ -138,5 +156,5 @@ page = [INTRODUCTION]
 if found_results:
     page += [*machine_lines(measured_on), *table(found_results)]
     publish("benchmark.svg", picture(found_results), folder=PICTURES)
-page += [MISSED, *waiting_lines(RESULTS / "in-flight.json"), *kill_lines(RESULTS / "kill-cycles.json")]
+page += [MISSED, HARNESS, *waiting_lines(RESULTS / "in-flight.json"), *kill_lines(RESULTS / "kill-cycles.json")]
 publish("benchmarks.md", "".join(page))

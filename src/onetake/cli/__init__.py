@@ -17,6 +17,7 @@ from onetake.cli import (
     accounts,
     books,
     checks,
+    contracts,
     demo,
     fixture,
     jobs,
@@ -71,7 +72,21 @@ def _root(
             os.environ[name] = value  # for this process and those that it starts
 
 
-for each in (demo, serving, quoting, jobs, people, journal, books, reconcile, accounts, fixture, checks, sandbox):
+for each in (
+    demo,
+    serving,
+    quoting,
+    jobs,
+    people,
+    journal,
+    books,
+    reconcile,
+    accounts,
+    fixture,
+    checks,
+    contracts,
+    sandbox,
+):
     each.register(app)
 
 

@@ -43,9 +43,10 @@ class NotSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """The provider may have accepted, and may bill."""
+    """The provider may have accepted, and may bill; `is_landed`: it says that it has, without naming the task."""
 
     reason: str
+    is_landed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,11 +173,28 @@ def outcome_of(contract: Contract, result: WireResult, *, now_s: float) -> Outco
     answer = result.answer
     if answer is None:
         return Unknown(reason=f"no answer: {result.receipt.fault or 'lost'}")
-    body = _json(answer)
+    body = json_of(answer)
     if 200 <= answer.status < 300:
         return _acceptance(contract, answer, body)
+    if answer.is_whole and _is_reuse(contract, answer, body):
+        return _acceptance_of_reuse(contract, answer, body)
     refusal = _refusal(contract, answer, body, now_s)
     return refusal or Unknown(reason=f"HTTP {answer.status} proves neither acceptance nor refusal")
+
+
+def _is_reuse(contract: Contract, answer: Answer, body: object) -> bool:
+    """Whether the provider says, in its own shape, that this key was used before."""
+    promise, code = contract.idempotency, _code(body, contract.refusals.code_path)
+    is_listed = answer.status in promise.reuse_statuses or code in promise.reuse_codes
+    return is_listed and is_own_error(contract, body)
+
+
+def _acceptance_of_reuse(contract: Contract, answer: Answer, body: object) -> Outcome:
+    """A key of ours that is known has bought: the task is named beside the refusal, or can't be known from it."""
+    adopted = _acceptance(contract, answer, body)
+    if isinstance(adopted, Accepted):
+        return adopted
+    return Unknown(reason="the provider says that the key was used before, and doesn't name the task", is_landed=True)
 
 
 def bare(outcome: Outcome) -> Outcome:
@@ -213,7 +231,7 @@ def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> 
     rules = contract.refusals
     if answer.status not in rules.statuses | rules.later or not answer.is_whole:
         return None
-    if not _is_own_error(contract, body):
+    if not is_own_error(contract, body):
         return None  # a gateway's page or a foreign shape: not the provider's word
     if any(pick(body, path) for path in contract.accept.ref_paths):
         return None  # it refuses and names a task: nobody can tell which of the two is so
@@ -234,7 +252,7 @@ def _refusal(contract: Contract, answer: Answer, body: object, now_s: float) -> 
     )
 
 
-def _is_own_error(contract: Contract, body: object) -> bool:
+def is_own_error(contract: Contract, body: object) -> bool:
     """Whether the body says no in the provider's own shape: something stands there, with a reason where one belongs."""
     rules = contract.refusals
     reasons = [*pick(body, rules.code_path), *pick(body, rules.message_path)]
@@ -256,8 +274,8 @@ def reading_of(contract: Contract, operation: Operation, ref: str, result: WireR
         return NoAnswer(reason=f"no answer: {result.receipt.fault or 'lost'}")
     if answer.status in rules.auth:
         return KeyRefused(status=answer.status)
-    body = _json(answer)
-    if answer.status in rules.missing and _is_own_error(contract, body):
+    body = json_of(answer)
+    if answer.status in rules.missing and is_own_error(contract, body):
         return Missing()
     if not 200 <= answer.status < 300:
         wait_s = retry_after_s(answer.headers.get("retry-after"), now_s=now_s)
@@ -283,7 +301,7 @@ def _task(contract: Contract, operation: Operation, body: object) -> Reading:
     is_refused = code in refusals.moderation_codes
     if any(addresses):
         return Finished(addresses=addresses, cost=_cost(contract, body))
-    if meaning == "failed" or is_refused or (_is_own_error(contract, body) and meaning not in ("queued", "working")):
+    if meaning == "failed" or is_refused or (is_own_error(contract, body) and meaning not in ("queued", "working")):
         return Died(
             code=code or "failed",
             message=_word(body, rules.message_path) or _word(body, refusals.message_path),
@@ -324,12 +342,12 @@ def echoed_model(contract: Contract, result: WireResult) -> str | None:
     """The model that a poll's answer says the task runs, if it says so."""
     if result.answer is None or not contract.poll.model_path:
         return None
-    return _word(_json(result.answer), contract.poll.model_path) or None
+    return _word(json_of(result.answer), contract.poll.model_path) or None
 
 
 def echoed(result: WireResult, path: str) -> object:
     """What a poll's answer says at a path; None where it says nothing there, or not one thing."""
-    found = pick(_json(result.answer), path) if result.answer is not None else []
+    found = pick(json_of(result.answer), path) if result.answer is not None else []
     return found[0] if len(found) == 1 and found[0] is not TORN else None
 
 
@@ -337,7 +355,7 @@ def models_of(contract: Contract, result: WireResult) -> tuple[str, ...] | None:
     """The models offered to our key; None when the answer doesn't tell."""
     if result.answer is None or result.answer.status != 200:
         return None
-    found = tuple(value for value in pick(_json(result.answer), contract.models_item_path) if isinstance(value, str))
+    found = tuple(value for value in pick(json_of(result.answer), contract.models_item_path) if isinstance(value, str))
     return found or None
 
 
@@ -392,7 +410,7 @@ def _code(body: object, path: str) -> str:
     return word if _CODE.fullmatch(word) else ""
 
 
-def _json(answer: Answer) -> object:
+def json_of(answer: Answer) -> object:
     """The body as JSON, or None.
 
     NaN and infinity, which JSON hasn't, count as missing: never as a number, and a senseless price hides no id. A key

@@ -7,7 +7,6 @@ knows a provider. Whatever it doesn't say is not promised: a missing statement i
 Paths into answers are dotted: `output.image_urls[]` is every item of that list, `error.code` one value.
 """
 
-import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,14 +14,23 @@ from typing import Literal, cast
 
 from onetake.domain.canonical import digest
 from onetake.domain.errors import RecipeError
+from onetake.domain.promises import (
+    PATH,
+    PATH_WHAT,
+    Idempotency,
+    Lookup,
+    read_day,
+    read_echoes,
+    read_idempotency,
+    read_lookup,
+    read_statuses,
+)
 from onetake.domain.tables import Table, parse_toml, root_table
 
 StatusWord = Literal["queued", "working", "finished", "failed"]
 Charged = Literal["yes", "no", "unknown"]
 
 _STATUS_WORDS = ("queued", "working", "finished", "failed")
-_PATH = r"\w+(\[\])?(\.\w+(\[\])?)*"
-_PATH_WHAT = "a dotted path, such as output.urls[]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +138,7 @@ class Contract:
     Attributes:
         verified_on: the day on which somebody last read the evidence, as YYYY-MM-DD.
         evidence: public pages and package versions that back the statements.
-        idempotency, lookup: the kind of each; "none" means that a lost answer can't be asked for.
+        idempotency, lookup: what can be done about a lost answer.
         models_path, models_item_path: where the models offered to a key are listed, and each one's id.
         support: whom to ask about a doubt, and what to quote.
         version: names the file's content; kept with every attempt.
@@ -147,8 +155,8 @@ class Contract:
     poll: Poll
     models_path: str
     models_item_path: str
-    idempotency: Literal["none"]
-    lookup: Literal["none"]
+    idempotency: Idempotency
+    lookup: Lookup
     support: str
     version: str
 
@@ -183,9 +191,11 @@ def parse_contract(text: str | bytes, file: str) -> Contract:
     content = parse_toml(text, file)
     top = root_table(content, file)
     key, models, accept = top.table("key"), top.table("models"), top.table("accept")
+    verified_on = read_day(top, "verified_on")
+    idempotency = read_idempotency(top.table("idempotency"), verified_on)
     contract = Contract(
         provider=top.name("provider"),
-        verified_on=_day(top, "verified_on"),
+        verified_on=verified_on,
         evidence=_some(top, "evidence"),
         auth_header=key.text("header"),
         auth_format=key.text("format", pattern=r".*\{key\}.*", what="text with {key} in it"),
@@ -195,8 +205,8 @@ def parse_contract(text: str | bytes, file: str) -> Contract:
         poll=_poll(top.table("poll")),
         models_path=_address(models, "path"),
         models_item_path=_path(models, "item_path"),
-        idempotency=cast("Literal['none']", top.one_of("idempotency", ("none",), "none")),
-        lookup=cast("Literal['none']", top.one_of("lookup", ("none",), "none")),
+        idempotency=idempotency,
+        lookup=read_lookup(top.table("lookup"), verified_on, idempotency),
         support=top.text("support", ""),
         version=digest(content)[:16],
     )
@@ -228,13 +238,13 @@ def _counts(table: Table) -> dict[str, int]:
 
 def _refusals(table: Table) -> Refusals:
     refusals = Refusals(
-        statuses=_statuses(table, "statuses"),
-        later=_statuses(table, "later"),
+        statuses=read_statuses(table, "statuses"),
+        later=read_statuses(table, "later"),
         shape_path=_path(table, "shape_path"),
         code_path=_path(table, "code_path"),
         message_path=_path(table, "message_path"),
-        auth=_statuses(table, "auth"),
-        account=_statuses(table, "account"),
+        auth=read_statuses(table, "auth"),
+        account=read_statuses(table, "account"),
         account_codes=frozenset(table.names("account_codes", ())),
         moderation_codes=frozenset(table.names("moderation_codes", ())),
         charged_when_filtered=_charged(table, "charged_when_filtered", "no"),
@@ -250,13 +260,13 @@ def _poll(table: Table) -> Poll:
         path=_address(table, "path", r"/\S*\{ref\}\S*", "a path with {ref} in it"),
         status_path=_path(table, "status_path"),
         statuses=_words(table.table("statuses")),
-        missing=_statuses(table, "missing"),
-        auth=_statuses(table, "auth"),
+        missing=read_statuses(table, "missing"),
+        auth=read_statuses(table, "auth"),
         code_path=_path(table, "code_path"),
         message_path=_path(table, "message_path"),
         model_path=_path(table, "model_path", ""),
         created_path=_path(table, "created_path", ""),
-        echoes=_echoes(table.table("echoes")),
+        echoes=read_echoes(table.table("echoes")),
         charged_on_failure=_charged(table, "charged_on_failure", "unknown"),
         charged_when_filtered=_charged(
             table, "charged_when_filtered", _charged(table, "charged_on_failure", "unknown")
@@ -275,10 +285,6 @@ def _charged(table: Table, key: str, default: Charged) -> Charged:
     return cast("Charged", table.one_of(key, ("yes", "no", "unknown"), default))
 
 
-def _echoes(table: Table) -> dict[str, str]:
-    return {field: _path(table, field) for field in table}
-
-
 def _words(table: Table) -> dict[str, StatusWord]:
     words: dict[str, StatusWord] = {}
     for word in table:
@@ -290,14 +296,6 @@ def _words(table: Table) -> dict[str, StatusWord]:
     return words
 
 
-def _statuses(table: Table, key: str) -> frozenset[int]:
-    found = table.entries(key, [])
-    for index, status in enumerate(found):
-        if type(status) is not int or not 300 <= status <= 599:
-            raise table.refuse("must be an HTTP status from 300 to 599", key, index)
-    return frozenset(cast("list[int]", found))
-
-
 def _some(table: Table, key: str) -> tuple[str, ...]:
     names = table.names(key)
     if not names:
@@ -306,24 +304,16 @@ def _some(table: Table, key: str) -> tuple[str, ...]:
 
 
 def _path(table: Table, key: str, default: str | None = None) -> str:
-    return table.text(key, default, pattern=_PATH, what=_PATH_WHAT)
+    return table.text(key, default, pattern=PATH, what=PATH_WHAT)
 
 
 def _paths(table: Table, key: str) -> tuple[str, ...]:
     paths = _some(table, key)
     for index, path in enumerate(paths):
-        if not re.fullmatch(_PATH, path):
-            raise table.refuse(f"must be {_PATH_WHAT}", key, index)
+        if not re.fullmatch(PATH, path):
+            raise table.refuse(f"must be {PATH_WHAT}", key, index)
     return paths
 
 
 def _address(table: Table, key: str, pattern: str = r"/\S*", what: str = "a path that begins with /") -> str:
     return table.text(key, pattern=pattern, what=what)
-
-
-def _day(table: Table, key: str) -> str:
-    day = table.text(key)
-    try:
-        return datetime.date.fromisoformat(day).isoformat()
-    except ValueError:
-        raise table.refuse("must be a day, as YYYY-MM-DD", key) from None

@@ -49,10 +49,44 @@ def _accepted(line: Line, data: Line) -> str:
 
 
 def _unknown(line: Line, data: Line) -> str:
+    doubt = f"{_step(line)}: nobody knows whether the provider took attempt {line['attempt_no']} ({data['reason']})."
+    if data.get("asked"):
+        return f"{doubt} The provider is asked, as its contract permits; the money stays held."
+    return f"{doubt} It is not sent again; the money stays held."
+
+
+def _replaying(line: Line, data: Line) -> str:
     return (
-        f"{_step(line)}: nobody knows whether the provider took attempt {line['attempt_no']} ({data['reason']})."
-        " It is not sent again; the money stays held."
+        f"{_step(line)}: the same bytes are about to be sent again under the same key, as POST {data['n']} of attempt"
+        f" {line['attempt_no']}; by the contract they buy once."
     )
+
+
+def _replayed(line: Line, data: Line) -> str:
+    said = {
+        "accepted": "the provider answered it",
+        "rejected": "the provider refused it",
+        "later": "the provider said not now",
+        "not_sent": "it never left",
+        "unknown": "its answer was lost as well",
+    }[data["outcome"]]
+    if data.get("is_landed"):
+        said = "the provider says that it has the order, and doesn't name it"
+    return f"{_step(line)}: POST {data['n']} of attempt {line['attempt_no']}: {said}{_next_try(data)}."
+
+
+def _looked_up(line: Line, data: Line) -> str:
+    said = {
+        "task": "and shows its task",
+        "nothing": "and shows no task for it",
+        "several": "and shows tasks of which nobody knows whether one is it",
+        "no_answer": f"but gave no clear answer ({data.get('why')})",
+    }[data["found"]]
+    return f"{_step(line)}: the provider was asked for attempt {line['attempt_no']}, {said}{_next_try(data)}."
+
+
+def _next_try(data: Line) -> str:
+    return f"; it is asked again in {data['pause_s']} s" if "pause_s" in data else ""
 
 
 def _not_sent(line: Line, data: Line) -> str:
@@ -179,6 +213,9 @@ _TELLERS: dict[str, Callable[[Line, Line], str]] = {
     "attempt.submitting": _submitting,
     "attempt.accepted": _accepted,
     "attempt.unknown": _unknown,
+    "attempt.replaying": _replaying,
+    "attempt.replayed": _replayed,
+    "attempt.looked_up": _looked_up,
     "attempt.not_sent": _not_sent,
     "attempt.later": _later,
     "attempt.refused": _refused,

@@ -119,6 +119,13 @@ class Table:
             raise self.refuse(f"must be a whole number from {at_least} to {at_most}", key)
         return value
 
+    def yes(self, key: str) -> bool:
+        """A truth; false where nothing stands."""
+        value = self.value(key) if self.has(key) else False
+        if not isinstance(value, bool):
+            raise self.refuse("must be true or false", key)
+        return value
+
     def entries(self, key: str, default: list[Json] | None = None) -> list[Json]:
         """The entries of a list."""
         if default is not None and not self.has(key):

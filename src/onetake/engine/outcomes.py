@@ -11,6 +11,7 @@ from typing import assert_never
 from onetake.domain.answers import Accepted, NotSent, Outcome, Refused, Unknown
 from onetake.domain.events import AttemptEvent, CaseEvent, StepEvent
 from onetake.domain.pacing import REPEAT_BACKOFF_S_MAX, backoff_s
+from onetake.domain.recovering import can_recover
 from onetake.domain.states import AlarmKind, AttemptState, CaseKind, ErrorCategory, StepState, WaitReason
 from onetake.domain.wire import SendReceipt, WireResult
 from onetake.engine.routes import record_answer
@@ -18,7 +19,7 @@ from onetake.engine.settling import Fault, cancel_step, close_cases, fail_step, 
 from onetake.engine.stopping import stop_provider
 from onetake.engine.turn import Turn
 from onetake.providers.adapter import Adapter
-from onetake.store import alarms, attempts, jobs, leases, steps
+from onetake.store import alarms, attempts, doubts, jobs, leases, steps
 from onetake.store.attempts import Attempt
 from onetake.store.leases import Watched
 from onetake.store.steps import Step
@@ -33,33 +34,42 @@ REPEATS_ALARM_AFTER = 3
 def record_outcome(
     turn: Turn, adapter: Adapter, attempt_id: str, outcome: Outcome, result: WireResult
 ) -> Watched | None:
-    """Record what the attempt's POST came to, with its receipt; what the actor has to watch from now on, if any."""
-    attempt, answer = attempts.get(turn.tx, attempt_id), result.answer
-    is_new = attempts.record_send(
-        turn.tx,
-        attempt_id,
-        outcome=_word(outcome),
-        receipt=_receipt_json(result.receipt),
-        status=answer.status if answer else None,
-        raw=answer.body or None if answer and not isinstance(outcome, Accepted) else None,
-    )
-    if is_new:
-        record_answer(turn, attempt, _word(outcome))
+    """Record what the attempt's first POST came to, with its receipt; what the actor has to watch now, if any."""
+    attempt = attempts.get(turn.tx, attempt_id)
+    record_receipt(turn, attempt, 1, outcome, result)
     match outcome:
         case Accepted():
-            bind(turn, adapter, attempt, outcome, source="answer")
+            bind(turn, adapter, attempt, outcome, source="answer", is_watched=True)
         case Unknown():
-            doubt(turn, attempt, outcome.reason, {"phase": result.receipt.phase.name.lower()})
+            if outcome.is_landed:
+                doubts.mark_landed(turn.tx, attempt_id)
+            doubt(turn, adapter, attempt, outcome.reason, {"phase": result.receipt.phase.name.lower()})
         case NotSent():
             _never_left(turn, attempt, outcome)
         case Refused():
-            _refused(turn, attempt, outcome)
+            refuse(turn, attempt, outcome)
         case _:  # pragma: no cover
             assert_never(outcome)
     return next(iter(leases.list_held(turn.tx, turn.actor, [attempt_id])), None)
 
 
-def _word(outcome: Outcome) -> str:
+def record_receipt(turn: Turn, attempt: Attempt, n: int, outcome: Outcome, result: WireResult) -> None:
+    """Keep how far the attempt's `n`-th POST got and what it came to; the route's breaker counts it."""
+    answer = result.answer
+    is_new = attempts.record_send(
+        turn.tx,
+        attempt.id,
+        n,
+        outcome=word_of(outcome),
+        receipt=_receipt_json(result.receipt),
+        status=answer.status if answer else None,
+        raw=answer.body or None if answer and not isinstance(outcome, Accepted) else None,
+    )
+    if is_new:
+        record_answer(turn, attempt, word_of(outcome))
+
+
+def word_of(outcome: Outcome) -> str:
     """The outcome's stable name, as stored with the send."""
     if isinstance(outcome, Refused):
         return "later" if outcome.is_later else "rejected"
@@ -78,11 +88,15 @@ def _receipt_json(receipt: SendReceipt) -> str:
     )
 
 
-def bind(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, *, source: str) -> bool:
+def bind(
+    turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, *, source: str, is_watched: bool = False
+) -> bool:
     """Give the attempt its provider ref, by compare-and-set on "no ref yet"; whether it has this one now.
 
     The same ref again is a repeat. Another one, or one that belongs to another attempt, is a conflict: nothing
     is bound, a case is opened. An attempt that has ended takes no ref: its end was the provider's or a person's word.
+
+    With `is_watched` the actor polls it from now on; else whichever worker leases it first.
     """
     step = steps.get(turn.tx, attempt.step_id)
     owner = attempts.find_ref_owner(
@@ -94,12 +108,12 @@ def bind(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, *, 
         facts: dict[str, object] = {"ref": accepted.ref, "bound": attempt.ref, "belongs_to": owner}
         open_case(turn, CaseKind.REF_CONFLICT, attempt, step.name, facts)
         if attempt.state is AttemptState.SUBMITTING:
-            doubt(turn, attempt, "the provider's id belongs to another attempt", facts)
+            doubt(turn, adapter, attempt, "the provider's id belongs to another attempt", facts)
         return False
     if attempt.state not in (AttemptState.SUBMITTING, AttemptState.SUBMIT_UNKNOWN):
         open_case(turn, CaseKind.REF_CONFLICT, attempt, step.name, {"ref": accepted.ref, "state": attempt.state})
         return False
-    _take_ref(turn, adapter, attempt, accepted, source)
+    _take_ref(turn, adapter, attempt, accepted, source=source, worker_id=turn.actor if is_watched else None)
     turn.tell("attempt.accepted", attempt, step.name, {"ref": accepted.ref, "source": source})
     decision = CaseEvent.ATTACHED if source == "attach" else CaseEvent.SETTLED
     close_cases(turn, CaseKind.UNKNOWN, decision, attempt, f"the provider's id is known by {source}")
@@ -110,7 +124,9 @@ def bind(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, *, 
     return True
 
 
-def _take_ref(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, source: str) -> None:
+def _take_ref(
+    turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted, *, source: str, worker_id: str | None
+) -> None:
     ref_id = attempts.bind_ref(
         turn.tx,
         turn.clock,
@@ -124,8 +140,8 @@ def _take_ref(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted
     changes = {
         "ref_id": ref_id,
         "accepted_at": turn.tx.now_us,
-        # The owner polls on what it sent; what somebody else brought is for whichever worker leases it first.
-        "worker_id": turn.actor if source == "answer" else None,
+        "not_before": None,
+        "worker_id": worker_id,
         "error_category": "",
         "error_code": "",
         "error_message": "",
@@ -134,10 +150,15 @@ def _take_ref(turn: Turn, adapter: Adapter, attempt: Attempt, accepted: Accepted
         raise AssertionError(f"{attempt.id} in {attempt.state} took a ref and stayed")
 
 
-def doubt(turn: Turn, attempt: Attempt, reason: str, facts: Mapping[str, object]) -> bool:
-    """Whether the attempt's outcome is now unknown: the money stays held, a case is opened, nothing is sent."""
+def doubt(turn: Turn, adapter: Adapter, attempt: Attempt, reason: str, facts: Mapping[str, object]) -> bool:
+    """Whether the attempt's outcome is now unknown: the money stays held, and nothing is sent outside the contract.
+
+    Where the contract says how a lost answer can be asked for, that is tried first; else a case is opened for a person.
+    """
+    is_askable = can_recover(adapter.contract)
     changes = {
         "worker_id": None,
+        "not_before": turn.tx.now_us if is_askable else None,
         "error_category": ErrorCategory.PROVIDER,
         "error_code": "submit_unknown",
         "error_message": reason,
@@ -146,20 +167,27 @@ def doubt(turn: Turn, attempt: Attempt, reason: str, facts: Mapping[str, object]
         return False
     step = steps.get(turn.tx, attempt.step_id)
     data = {"reason": reason, **facts}
-    turn.tell("attempt.unknown", attempt, step.name, data)
-    open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
+    turn.tell("attempt.unknown", attempt, step.name, {**data, "asked": is_askable})
+    if not is_askable:
+        open_case(turn, CaseKind.UNKNOWN, attempt, step.name, data)
     return True
 
 
 def _never_left(turn: Turn, attempt: Attempt, outcome: NotSent) -> None:
-    changes = {"charged": "no", "error_category": ErrorCategory.PROVIDER, "error_code": f"not_sent_{outcome.fault}"}
+    nothing_bought(turn, attempt, str(outcome.fault), "the send receipt proves that nothing left")
+
+
+def nothing_bought(turn: Turn, attempt: Attempt, fault: str, proof: str) -> None:
+    """It is proven that the provider has nothing of the attempt: the step is ready again after a pause."""
+    changes = {"charged": "no", "error_category": ErrorCategory.PROVIDER, "error_code": f"not_sent_{fault}"}
     if attempts.advance(turn.tx, attempt, AttemptEvent.NEVER_LEFT, changes) is None:
         return
-    close_cases(turn, CaseKind.UNKNOWN, CaseEvent.SETTLED, attempt, "the send receipt proves that nothing left")
-    _come_back(turn, attempt, "attempt.not_sent", {"fault": outcome.fault}, None)
+    close_cases(turn, CaseKind.UNKNOWN, CaseEvent.SETTLED, attempt, proof)
+    _come_back(turn, attempt, "attempt.not_sent", {"fault": fault}, None)
 
 
-def _refused(turn: Turn, attempt: Attempt, outcome: Refused) -> None:
+def refuse(turn: Turn, attempt: Attempt, outcome: Refused) -> None:
+    """The provider's definite no ends the attempt; the step is ready again, waits, or has failed."""
     changes = {
         "charged": outcome.charged,
         "error_category": outcome.category,

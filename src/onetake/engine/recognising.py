@@ -64,7 +64,7 @@ async def look_at(parts: Parts, adapter: Adapter, attempt: Attempt, step: Step, 
     task = await _ask(parts, adapter, attempt, ref)
     rows = await parts.database.read(attempts.list_unknown, provider=attempt.provider, model=step.model)
     found = [
-        _Candidate(row=row, reason=contradiction(adapter.contract, task, _sent(adapter, step.model, row)))
+        _Candidate(row=row, reason=contradiction(adapter.contract, task, sent_of(adapter, step.model, row)))
         for row in rows
     ]
     own = next((each for each in found if each.row["id"] == attempt.id), None)
@@ -103,11 +103,11 @@ def _said(reading: Reading) -> str:
             return type(reading).__name__.lower()
 
 
-def _sent(adapter: Adapter, model: str, row: Row) -> Sent:
-    """The request of a row. It left within its lease, which is the POST's longest time and a margin."""
+def sent_of(adapter: Adapter, model: str, row: Row) -> Sent:
+    """The request of a row of `attempts.list_unknown`; its last POST left within its timeout and a margin."""
     lasts_s = adapter.settings.submit_timeout_s + LEASE_MARGIN_S
-    from_us = row["created_at"]
-    return Sent(model=model, body=parse(row["body"]), from_us=from_us, until_us=from_us + round(lasts_s * 1e6))
+    until_us = row["last_sent_at"] + round(lasts_s * 1e6)
+    return Sent(model=model, body=parse(row["body"]), from_us=row["created_at"], until_us=until_us)
 
 
 def _check_sure(ref: str, seen: list[Row], *, count: int, is_sure: bool) -> None:

@@ -4,8 +4,11 @@ A submit whose lease ran out becomes `submit_unknown`: nobody can prove that not
 for the provider, or for its files, is leased and goes on from its saved ref.
 """
 
+from collections.abc import Mapping
+
 from onetake.engine.outcomes import doubt
 from onetake.engine.turn import Turn
+from onetake.providers.adapter import Adapter
 from onetake.store import attempts, leases
 
 BATCH = 5000
@@ -13,9 +16,10 @@ BATCH = 5000
 others."""
 
 
-def sweep(turn: Turn) -> list[str]:
+def sweep(turn: Turn, adapters: Mapping[str, Adapter]) -> list[str]:
     """Rename lost submits, and lease what nobody alive holds; the attempts that are now the actor's to poll."""
     for attempt_id in leases.list_lost_submits(turn.tx, limit=BATCH):
         attempt = attempts.get(turn.tx, attempt_id)
-        doubt(turn, attempt, "the worker that was sending it died or fell silent", {"owner": attempt.worker_id})
+        reason = "the worker that was sending it died or fell silent"
+        doubt(turn, adapters[attempt.provider], attempt, reason, {"owner": attempt.worker_id})
     return leases.lease_open(turn.tx, turn.actor, limit=BATCH)

@@ -124,7 +124,8 @@ def _intend(turn: Turn, adapter: Adapter, step: Step, started_s: float) -> Claim
     request = request_of(turn, turn.recipe_of(step.job_id).step(step.name), step.job_id)
     if request.hash != step.request_hash:
         raise AssertionError(f"the request of {step.id} is not the one that was frozen")
-    wire = adapter.submit_request(step.operation, request.body)
+    key = turn.clock.token(24).hex() if adapter.takes_key else None
+    wire = adapter.submit_request(step.operation, request.body, key=key)
     timeout_s = adapter.settings.submit_timeout_s
     attempt = attempts.insert(
         turn.tx,
@@ -137,7 +138,7 @@ def _intend(turn: Turn, adapter: Adapter, step: Step, started_s: float) -> Claim
     )
     if step.not_before is not None:  # put off before, perhaps because it broke us
         alarms.clear(turn.tx, step.id, AlarmKind.BROKEN)
-    attempts.insert_wire(turn.tx, attempt_id, wire, callback_token=turn.clock.token(24).hex())
+    attempts.insert_wire(turn.tx, attempt_id, wire, idempotency_key=key, callback_token=turn.clock.token(24).hex())
     turn.tell("attempt.submitting", attempt, step.name)
     return Claim(
         attempt_id=attempt_id,

@@ -20,6 +20,7 @@ from onetake.engine import recovery, submitter
 from onetake.engine.addresses import keep_fresh
 from onetake.engine.claiming import Claimer
 from onetake.engine.parts import Parts
+from onetake.engine.recoverer import keep_recovering
 from onetake.engine.spending import Admissions
 from onetake.engine.turn import Told
 from onetake.engine.waiting import Bell, first_of, pass_on
@@ -101,6 +102,7 @@ class Worker:
                 tasks.create_task(self._renew(stopping, watcher)),
                 tasks.create_task(self._sweep(stopping, watcher)),
                 tasks.create_task(keep_fresh(self._parts, lambda: self._id, stopping, pace_s=self._pace.sweep_s)),
+                tasks.create_task(keep_recovering(self._parts, lambda: self._id, stopping, self._give_up)),
                 tasks.create_task(self._admissions.keep(lambda: self._id, stopping, pace_s=self._pace.sweep_s)),
                 tasks.create_task(watcher.run(stopping)),
             ]
@@ -147,7 +149,7 @@ class Worker:
                 if self._is_unsure:
                     await self._recollect(watcher)
                 while await self._parts.database.read(leases.is_any_orphan, self._id):
-                    taken = await self._parts.act(self._id, recovery.sweep)
+                    taken = await self._parts.act(self._id, recovery.sweep, self._parts.adapters)
                     await self._watch(taken, watcher)
             except OnetakeError as error:
                 self._is_unsure = True

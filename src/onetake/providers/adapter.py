@@ -11,8 +11,10 @@ from onetake.domain.canonical import to_wire_json
 from onetake.domain.contract import Contract
 from onetake.domain.errors import ProviderError
 from onetake.domain.jsonvalue import Json
+from onetake.domain.lookups import lookup_path
+from onetake.domain.recognition import Sent
 from onetake.domain.wire import WireRequest
-from onetake.providers.catalogue import list_contracts, load_contract
+from onetake.providers.catalogue import contract_of, list_contracts, load_contract
 from onetake.providers.transport import Credential
 
 __all__ = ["DEFAULT_ORIGINS", "Adapter", "list_contracts", "load_contract"]
@@ -37,9 +39,9 @@ class Adapter:
         """The adapter for a provider that has a contract.
 
         Raises:
-            RecipeError: it has none.
+            RecipeError: it has none, or the file that the settings name is wrong.
         """
-        return cls(name=name, contract=load_contract(name), settings=settings)
+        return cls(name=name, contract=contract_of(name, settings.contract), settings=settings)
 
     @property
     def origin(self) -> str:
@@ -61,10 +63,33 @@ class Adapter:
         value = self.contract.auth_format.replace("{key}", self.settings.api_key.get_secret_value())
         return Credential(header=self.contract.auth_header, value=value)
 
-    def submit_request(self, operation: str, body: Json) -> WireRequest:
-        """The paid POST of a frozen body, as bytes."""
+    @property
+    def takes_key(self) -> bool:
+        """Whether an order carries a key of ours, to be sent again under it or to be found by it."""
+        return bool(self._key_places)
+
+    @property
+    def _key_places(self) -> tuple[tuple[str, str], ...]:
+        """Where our key goes: header and field, one of them empty."""
+        promises = (self.contract.idempotency, self.contract.lookup)
+        return tuple(dict.fromkeys((each.header, each.field) for each in promises if each.header or each.field))
+
+    def submit_request(self, operation: str, body: Json, *, key: str | None = None) -> WireRequest:
+        """The paid POST of a frozen body, as bytes; `key` is ours, where the provider takes one."""
+        whole = dict(body) if isinstance(body, dict) else body
+        headers: tuple[tuple[str, str], ...] = _JSON
+        for header, field in self._key_places if key else ():
+            if header:
+                headers += ((header, str(key)),)
+            elif isinstance(whole, dict):
+                whole[field] = str(key)
         path = self.contract.operation(operation).path
-        return WireRequest(method="POST", url=self.origin + path, headers=_JSON, body=to_wire_json(body))
+        return WireRequest(method="POST", url=self.origin + path, headers=headers, body=to_wire_json(whole))
+
+    def lookup_request(self, *, reference: str, sent: Sent) -> WireRequest:
+        """The free GET that asks for a lost request's task."""
+        path = lookup_path(self.contract.lookup, reference=reference, sent=sent)
+        return WireRequest(method="GET", url=self.origin + path, headers=_ASK)
 
     def locator(self, accepted: answers.Accepted) -> str:
         """The address to poll, to be saved with the ref: what the answer named, else the contract's path.

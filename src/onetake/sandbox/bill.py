@@ -72,6 +72,10 @@ class Bill:
         self._attempts[prompt, route] += 1
         return self._attempts[prompt, route]
 
+    def find_by_key(self, key: str) -> Task | None:
+        """The task that was ordered under this key."""
+        return next((task for task in self.tasks.values() if key and task.key == key), None)
+
     def find_owner(self, file_name: str) -> Task | None:
         """The task that a file belongs to; none for a file of an earlier sandbox with the same seed."""
         return self._owners.get(file_name.rpartition("-")[0])
@@ -91,7 +95,7 @@ class Bill:
             "refused": [_refusal(refusal) for refusal in self.refused],
             "odd": [_oddity(oddity) for oddity in self.odd],
             "totals": {
-                "posts": len(self.tasks) + len(self.refused),
+                "posts": len(self.tasks) + len(self.refused) + sum(task.replays for task in tasks),
                 "accepted": len(self.tasks),
                 "refused": len(self.refused),
                 "billed_micros": sum(task.price_micros for task in tasks),
@@ -158,6 +162,7 @@ def _line(task: Task) -> Json:
         "polls": task.polls,
         "downloads": task.downloads,
         "sha256": list(task.sha256),
+        "replays": task.replays,
     }
 
 

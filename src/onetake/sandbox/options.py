@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from onetake.sandbox.faults import FAULTS
+
+UsedKeys = Literal["ignored", "replayed", "refused"]
 
 IMAGE_MODELS = ("gemini-3.1-flash-image-preview",)
 VIDEO_MODELS = ("wan3.0-video",)
@@ -62,6 +65,9 @@ class SandboxOptions:
         tiny: draw everything 64 pixels wide with 4 frames a second, for tests.
         still: a picture file's bytes, handed out for every picture that is ordered; empty draws one for each.
         folder: where tasks and files are kept over restarts; none keeps them until the end only.
+        used_keys: what a second order under the same `Idempotency-Key` comes to: `ignored`, as at reAPI, buys again;
+            `replayed` is answered with the first one's task, and another body is refused; `refused` is refused.
+        shows_tasks: list what was accepted, by the key it came with or by time, at `GET /api/v1/tasks`.
     """
 
     host: str = "127.0.0.1"
@@ -83,6 +89,8 @@ class SandboxOptions:
     tiny: bool = False
     still: bytes = b""
     folder: Path | None = None
+    used_keys: UsedKeys = "ignored"
+    shows_tasks: bool = False
 
     def __post_init__(self) -> None:
         """Refuse rates that mean nothing.

@@ -35,6 +35,35 @@ async def list_models(request: web.Request) -> web.StreamResponse:
     return web.json_response({"object": "list", "data": [{"id": model, "object": "model"} for model in models]})
 
 
+async def list_tasks(request: web.Request) -> web.StreamResponse:
+    """What was accepted, newest first: of one key, or of a time."""
+    provider = request.app[PROVIDER]
+    provider.polls += 1
+    if not provider.options.shows_tasks:
+        return answers.error(404, "not_found", "tasks aren't listed here")
+    try:
+        check_key(request)
+        shown = [task for task in provider.bill.tasks.values() if _is_wanted(task, request)]
+    except RefusedError as refused:
+        return answers.error(refused.status, refused.code, str(refused))
+    except ValueError:
+        return answers.error(400, "invalid_request", "created_after and created_before are Unix seconds")
+    lines = [_view(provider, task) | {"input": {"prompt": task.order.prompt}} for task in reversed(shown)]
+    return web.json_response({"object": "list", "data": lines})
+
+
+def _is_wanted(task: Task, request: web.Request) -> bool:
+    """Whether the task is asked for.
+
+    Raises:
+        ValueError: a time is no number.
+    """
+    asked, at_s = request.query, task.accepted_at_s
+    if "client_key" in asked:
+        return bool(task.key) and task.key == asked["client_key"]
+    return float(asked.get("created_after", 0)) <= at_s <= float(asked.get("created_before", "inf"))
+
+
 async def poll(request: web.Request) -> web.StreamResponse:
     """One task as it stands now."""
     provider = request.app[PROVIDER]

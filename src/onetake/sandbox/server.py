@@ -132,6 +132,7 @@ def _app(provider: Provider) -> web.Application:
         [
             web.post("/api/v1/images/generations", submits.submit_image),
             web.post("/api/v1/videos/generations", submits.submit_video),
+            web.get("/api/v1/tasks", polls.list_tasks),
             web.get(polls.TASKS_PATH + "{id:.+}", polls.poll),
             web.get("/v1/models", polls.list_models),
             web.get("/api/v1/models", polls.list_models),

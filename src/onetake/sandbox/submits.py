@@ -1,6 +1,7 @@
 """`POST /api/v1/images/generations` and `/videos/generations`: the only routes that cost money.
 
-As at reAPI, every accepted POST makes and bills a new task; an `Idempotency-Key` is taken and ignored.
+As at reAPI, every accepted POST makes and bills a new task; an `Idempotency-Key` is taken and ignored, unless the
+options have it honoured.
 """
 
 import asyncio
@@ -30,6 +31,9 @@ _ERRORS = {
     "refuse_account_locked": (403, "account_locked", "this account is locked"),
 }
 
+_VERDICTS = ("refuse_4xx", "refuse_moderation", "refuse_402", "refuse_403", "refuse_account_locked")
+"""Refusals of an order, which a known key is answered before."""
+
 
 async def submit_image(request: web.Request) -> web.StreamResponse:
     """Order pictures."""
@@ -46,19 +50,52 @@ async def _submit(request: web.Request, kind: str) -> web.StreamResponse:
     body = await request.read()
     try:
         check_key(request)
-        order = read_order(kind, body, provider.options)
-        first_frame = await _first_frame(provider, order) if kind == "video" else b""
+        known = _find_known(request, body)
+        order = known.order if known else read_order(kind, body, provider.options)
+        first_frame = await _first_frame(provider, order) if kind == "video" and not known else b""
     except RefusedError as refused:
         _refuse(provider, kind, refused.prompt, code=refused.code)
         return answers.error(refused.status, refused.code, str(refused))
     occasion = Occasion(prompt=order.prompt, kind=kind, attempt=provider.bill.next_attempt(order.prompt, kind))
-    fault = provider.plan.strike(Stage.SUBMIT, occasion)
+    fault = provider.plan.strike(Stage.SUBMIT, occasion, leaving_out=_VERDICTS if known else ())
+    if known:
+        return await _answer_again(request, known, fault)
     if fault and not fault.is_accepted:
         _refuse(provider, kind, order.prompt, attempt=occasion.attempt, code=fault.name, fault=fault.name)
         return await _answer_refused(request, fault)
     task = _accept(provider, order, occasion, fault, first_frame)
+    task.key, task.body_sha256 = request.headers.get("Idempotency-Key", ""), hashlib.sha256(body).hexdigest()
+    provider.bill.record(task)
     provider.studio.begin(task, first_frame)
-    return await _answer_accepted(request, task)
+    return await _answer_accepted(request, task, fault)
+
+
+def _find_known(request: web.Request, body: bytes) -> Task | None:
+    """The task that was ordered under the request's key before, where keys are honoured.
+
+    Raises:
+        RefusedError: keys can't be used again, or not for another order.
+    """
+    provider = request.app[PROVIDER]
+    if provider.options.used_keys == "ignored":
+        return None
+    known = provider.bill.find_by_key(request.headers.get("Idempotency-Key", ""))
+    if known is None:
+        return None
+    known.replays += 1
+    provider.bill.record(known)
+    if provider.options.used_keys == "refused":
+        raise RefusedError(409, "idempotency_key_reuse", "this key was used before", known.order.prompt)
+    if known.body_sha256 != hashlib.sha256(body).hexdigest():
+        raise RefusedError(422, "idempotency_mismatch", "this key was used for another order", known.order.prompt)
+    return known
+
+
+async def _answer_again(request: web.Request, task: Task, fault: Fault | None) -> web.StreamResponse:
+    """The first answer again, unless it is lost again; nothing is billed."""
+    if fault and not fault.is_accepted:
+        return await _answer_refused(request, fault)
+    return await _answer_accepted(request, task, fault)
 
 
 async def _first_frame(provider: Provider, order: Order) -> bytes:
@@ -109,8 +146,8 @@ async def _answer_refused(request: web.Request, fault: Fault) -> web.StreamRespo
     return answers.too_many(request.app[PROVIDER].options.retry_after_s, as_date=fault.name == "refuse_429_date")
 
 
-async def _answer_accepted(request: web.Request, task: Task) -> web.StreamResponse:
-    options, fault = request.app[PROVIDER].options, task.submit_fault
+async def _answer_accepted(request: web.Request, task: Task, struck: Fault | None) -> web.StreamResponse:
+    options, fault = request.app[PROVIDER].options, struck.name if struck else ""
     receipt = {"id": task.id, "model": task.order.model, "status": "processing", "created_at": int(task.accepted_at_s)}
     if fault in _ERRORS:
         return answers.error(*_ERRORS[fault])

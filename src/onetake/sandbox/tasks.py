@@ -43,6 +43,9 @@ class Task:
         addresses: how many polls named addresses; each address carries its number.
         addresses_dead: those up to this number open nothing any more.
         sha256: of each output, once there is one.
+        key: the `Idempotency-Key` that it was ordered under.
+        body_sha256: of the order's bytes.
+        replays: how often the order came again under its key, and bought nothing.
     """
 
     id: str
@@ -62,6 +65,9 @@ class Task:
     addresses: int = 0
     addresses_dead: int = 0
     sha256: tuple[str, ...] = ()
+    key: str = ""
+    body_sha256: str = ""
+    replays: int = 0
 
     @property
     def is_final(self) -> bool:

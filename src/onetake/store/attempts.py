@@ -90,17 +90,20 @@ def insert(
     return made
 
 
-def insert_wire(tx: Tx, attempt_id: str, request: WireRequest, *, callback_token: str) -> None:
+def insert_wire(
+    tx: Tx, attempt_id: str, request: WireRequest, *, idempotency_key: str | None, callback_token: str
+) -> None:
     """The exact bytes, and the row of the first POST."""
     tx.put(
-        "INSERT INTO wires (attempt_id, method, url, headers, body, callback_token)"
-        " VALUES (:id, :method, :url, :headers, :body, :token)",
+        "INSERT INTO wires (attempt_id, method, url, headers, body, idempotency_key, callback_token)"
+        " VALUES (:id, :method, :url, :headers, :body, :key, :token)",
         {
             "id": attempt_id,
             "method": request.method,
             "url": request.url,
             "headers": json.dumps(request.headers),
             "body": request.body,
+            "key": idempotency_key,
             "token": callback_token,
         },
     )
@@ -138,10 +141,12 @@ def list_of_step(tx: Tx, step_id: str) -> list[Attempt]:
 def list_unknown(tx: Tx, *, provider: str, model: str) -> list[Row]:
     """Every attempt at that provider and model whose outcome is unknown, oldest first, with its job and what was sent.
 
-    Each row: id, job_id, account_id, key, step, created_at, and the body's bytes, for comparing and never shown.
+    Each row: id, job_id, account_id, key, step, created_at, last_sent_at, and the body's bytes, for comparing and never
+    shown.
     """
     return tx.all(
-        "SELECT a.id, a.job_id, j.account_id, j.key, s.name AS step, a.created_at, w.body FROM attempts a"
+        "SELECT a.id, a.job_id, j.account_id, j.key, s.name AS step, a.created_at,"
+        " (SELECT max(x.intended_at) FROM sends x WHERE x.attempt_id = a.id) AS last_sent_at, w.body FROM attempts a"
         " JOIN steps s ON s.id = a.step_id JOIN jobs j ON j.id = a.job_id JOIN wires w ON w.attempt_id = a.id"
         " WHERE a.state = 'submit_unknown' AND a.provider = :provider AND s.model = :model"
         " ORDER BY a.created_at, a.id",
@@ -230,13 +235,14 @@ def billed(tx: Tx, attempt_id: str) -> tuple[str, str]:
     return str(row["charged"]), str(row["cost_currency"])
 
 
-def record_send(tx: Tx, attempt_id: str, *, outcome: str, receipt: str, status: int | None, raw: bytes | None) -> bool:
-    """Whether this is the first receipt for the attempt's latest POST; evidence is never written over."""
+def record_send(
+    tx: Tx, attempt_id: str, n: int, *, outcome: str, receipt: str, status: int | None, raw: bytes | None
+) -> bool:
+    """Whether this is the first receipt for the attempt's `n`-th POST; evidence is never written over."""
     return bool(
         tx.do(
             "UPDATE sends SET outcome = :outcome, receipt = :receipt, status = :status, raw = :raw, recorded_at = :now"
-            " WHERE attempt_id = :id AND recorded_at IS NULL"
-            " AND n = (SELECT max(n) FROM sends WHERE attempt_id = :id)",
+            " WHERE attempt_id = :id AND n = :n AND recorded_at IS NULL",
             {
                 "outcome": outcome,
                 "receipt": receipt,
@@ -244,6 +250,7 @@ def record_send(tx: Tx, attempt_id: str, *, outcome: str, receipt: str, status: 
                 "raw": None if raw is None else raw[:RAW_BYTES_MAX],
                 "now": tx.now_us,
                 "id": attempt_id,
+                "n": n,
             },
         )
     )

@@ -9,10 +9,10 @@ from importlib.resources import files
 from onetake.domain.errors import DatabaseError
 from onetake.store.site import Site
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision that this program knows; a test holds it against the migrations folder."""
 
-_HISTORY = ("0001", "0002")
+_HISTORY = ("0001", "0002", "0003")
 
 
 def check(site: Site) -> bool:

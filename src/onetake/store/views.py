@@ -54,6 +54,7 @@ def is_work_left(tx: Tx, *, closed: Iterable[str]) -> bool:
     soon = tx.now_us + LONG_WAIT_US
     row = tx.one(
         "SELECT 1 AS found FROM attempts WHERE state = 'submitting' UNION ALL"
+        " SELECT 1 AS found FROM attempts WHERE state = 'submit_unknown' AND not_before <= :soon UNION ALL"
         " SELECT 1 AS found FROM attempts a WHERE a.state IN ('processing', 'collecting')"
         " AND (a.not_before IS NULL OR a.not_before <= :soon) AND (a.worker_id IS NULL"
         " OR NOT EXISTS (SELECT 1 FROM cases c WHERE c.attempt_id = a.id AND c.state = 'open')) LIMIT 1",

@@ -156,8 +156,8 @@ async def test_a_disowned_ref_has_no_owner(shop: Shop) -> None:
 # --- receipts
 
 
-async def record(shop: Shop, attempt: Attempt, outcome: str, raw: bytes | None = b"page") -> bool:
-    return await shop.do(attempts.record_send, attempt.id, outcome=outcome, receipt="{}", status=502, raw=raw)
+async def record(shop: Shop, attempt: Attempt, outcome: str, raw: bytes | None = b"page", n: int = 1) -> bool:
+    return await shop.do(attempts.record_send, attempt.id, n, outcome=outcome, receipt="{}", status=502, raw=raw)
 
 
 async def test_the_first_receipt_stays(shop: Shop) -> None:
@@ -175,13 +175,14 @@ async def test_the_first_receipt_stays(shop: Shop) -> None:
     }
 
 
-async def test_a_receipt_belongs_to_the_latest_send(shop: Shop) -> None:
+async def test_a_receipt_belongs_to_its_send(shop: Shop) -> None:
     attempt = await shop.submitting(await shop.order())
-    assert await record(shop, attempt, "unknown")
     await shop.sql(
         "INSERT INTO sends (attempt_id, n, kind, intended_at) VALUES (:id, 2, 'replay', 1)", {"id": attempt.id}
     )
-    assert await record(shop, attempt, "accepted", None)
+    assert await record(shop, attempt, "accepted", None, n=2)
+    assert await record(shop, attempt, "unknown")  # of the first, and late
+    assert not await record(shop, attempt, "accepted", None)
     assert [row["outcome"] for row in await shop.rows("SELECT outcome FROM sends ORDER BY n")] == [
         "unknown",
         "accepted",

@@ -181,7 +181,9 @@ async def test_the_sheet_has_everything_about_a_job(shop: Shop) -> None:
     order = await shop.order("k", "draw", "move", amount=70)
     drawn = await shop.delivered(order, "draw")
     receipt = {"phase": "body_read", "status": 200}
-    await shop.do(attempts.record_send, drawn.id, outcome="accepted", receipt=json.dumps(receipt), status=200, raw=None)
+    await shop.do(
+        attempts.record_send, drawn.id, 1, outcome="accepted", receipt=json.dumps(receipt), status=200, raw=None
+    )
     unknown = await doubted(shop, order, "move")
     await shop.do(alarms.raise_, shop.clock, AlarmKind.DEADLINE, unknown.id, job_id=order.job, detail="late")
     await shop.do(jobs.request_cancel, order.job)
@@ -212,7 +214,7 @@ async def test_no_view_shows_an_address_a_prompt_or_wire_bytes(shop: Shop) -> No
     order = await shop.order("k", "draw", "move")
     drawn = await shop.delivered(order, "draw")
     await shop.collecting(order, "move", ref="task_2")
-    await shop.do(attempts.record_send, drawn.id, outcome="accepted", receipt="{}", status=200, raw=b"s3cret-raw")
+    await shop.do(attempts.record_send, drawn.id, 1, outcome="accepted", receipt="{}", status=200, raw=b"s3cret-raw")
     held = json.dumps([await shop.rows(f"SELECT * FROM {t}") for t in ("artifacts", "refs", "job_requests")])  # noqa: S608
     assert held.count("s3cret") >= 4  # it is there to be shown
     seen = [await shop.see(views.list_jobs), await show(shop, order), await shop.see(views.list_journal, order.job)]

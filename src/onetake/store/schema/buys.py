@@ -63,6 +63,8 @@ attempts = Table(
     when("not_before"),
     when("accepted_at"),
     count("is_queued"),
+    count("looks"),
+    count("is_landed"),
     string("charged", default="unknown"),
     Column("cost_micros", BigInteger),
     string("cost_currency"),
@@ -95,6 +97,13 @@ attempts = Table(
         "lease_until",
         sqlite_where=text("state = 'submitting'"),
         postgresql_where=text("state = 'submitting'"),
+    ),
+    # Unknown outcomes that the contract lets us ask about, by when they are looked at next.
+    Index(
+        "ix_attempts_doubted",
+        "not_before",
+        sqlite_where=text("state = 'submit_unknown'"),
+        postgresql_where=text("state = 'submit_unknown'"),
     ),
     Index(None, "job_id"),
 )
