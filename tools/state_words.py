@@ -31,7 +31,7 @@ WORDS: Mapping[type[enum.StrEnum], Mapping[str, str]] = {
         "collecting": "The provider's addresses are saved. Fetching and checking are free and can be repeated.",
         "delivered": "Its files are ours.",
         "rejected": "The provider refused it and took nothing.",
-        "not_sent": "Not a byte left this machine; the send receipt proves it.",
+        "not_sent": "Nothing was taken: the send receipt, or a look-up that is proof by contract, says so.",
         "failed": "The provider's last word was that it failed, or a person gave it up.",
     },
     s.StepState: {

@@ -194,6 +194,11 @@ def test_each_event_is_a_sentence(event: str) -> None:
             "the provider says that it has the order, and doesn't name it; it is asked again in 1.0 s.",
         ),
         ("attempt.replayed", {"n": 2, "outcome": "accepted"}, "the provider answered it."),
+        (
+            "attempt.not_sent",
+            {"fault": "absent", "again": True, "pause_s": 1.5},
+            "attempt 2 provably was never taken; it may be sent again in 1.5 s.",
+        ),
         ("attempt.looked_up", {"found": "task"}, "was asked for attempt 2, and shows its task."),
         ("attempt.looked_up", {"found": "several", "refs": ["t"]}, "shows tasks of which nobody knows"),
         ("attempt.looked_up", {"found": "no_answer", "why": "HTTP 503"}, "but gave no clear answer (HTTP 503)."),

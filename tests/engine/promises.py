@@ -3,6 +3,10 @@
 from importlib.resources import files
 from pathlib import Path
 
+from onetake.clock import SystemClock
+from onetake.domain.recovering import day_of
+
+READ_ON = 'verified_on = "2026-11-30"'
 SHIPPED = (files("onetake.providers") / "contracts" / "reapi.toml").read_text("utf-8")
 _NO_REPLAY = '[idempotency]\nkind = "none"\n'
 _NO_LOOKUP = '[lookup]\nkind = "none"\n'
@@ -53,7 +57,8 @@ def stated(*, idempotency: str = _NO_REPLAY, lookup: str = _NO_LOOKUP) -> str:
 
 
 def contract_file(folder: Path, *, idempotency: str = _NO_REPLAY, lookup: str = _NO_LOOKUP) -> str:
-    """The path of a file that states these promises."""
-    path = folder / "contract.toml"
-    path.write_text(stated(idempotency=idempotency, lookup=lookup), "utf-8")
+    """The path of a file that states these promises, read today, so that none has run out."""
+    text, path = stated(idempotency=idempotency, lookup=lookup), folder / "contract.toml"
+    assert READ_ON in text
+    path.write_text(text.replace(READ_ON, f'verified_on = "{day_of(SystemClock().now_us())}"'), "utf-8")
     return str(path)

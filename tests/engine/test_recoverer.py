@@ -131,6 +131,7 @@ async def test_a_task_that_a_conclusive_list_does_not_show_was_never_taken(tmp_p
         assert await settled(rig, job) == "complete"
         tries = (await rig.view(job))["steps"][0]["attempts"]
         assert [(each["no"], each["state"]) for each in tries] == [(1, "not_sent"), (2, "delivered")]
+        assert tries[0]["error_code"] == "not_sent_absent"  # by which it isn't taken for an unreachable provider
         assert len(rig.bought()) == 1
         assert [line["data"]["found"] for line in await rig.journal(job) if line["event"] == "attempt.looked_up"] == [
             "nothing"

@@ -92,7 +92,7 @@ def _step(step: Job) -> Iterator[str]:
         ref = f", id {attempt['ref']} by {attempt['source']}" if attempt["ref"] else ""
         reach = f" after {attempt['receipt']['phase']}" if attempt["receipt"] else ""
         told = f"send: {attempt['outcome'] or 'no answer recorded'}{reach}{ref}; charged: {attempt['charged']}"
-        verb = "tried" if attempt["state"] == "not_sent" else "sent"
+        verb = "tried" if attempt["state"] == attempt["outcome"] == "not_sent" else "sent"
         yield f"           attempt {attempt['no']}: {attempt['state']}, {verb} {when(attempt['created_at'])}  ({told})"
         if attempt["error_code"]:
             yield f"             {attempt['error_message'] or attempt['error_code']}"

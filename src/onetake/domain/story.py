@@ -90,7 +90,8 @@ def _next_try(data: Line) -> str:
 
 
 def _not_sent(line: Line, data: Line) -> str:
-    return f"{_step(line)}: attempt {line['attempt_no']} provably never left ({data['fault']}); {_again(data)}."
+    proven = "was never taken" if data["fault"] == "absent" else f"never left ({data['fault']})"
+    return f"{_step(line)}: attempt {line['attempt_no']} provably {proven}; {_again(data)}."
 
 
 def _later(line: Line, data: Line) -> str:

@@ -114,7 +114,7 @@ _EVENTS: dict[str, _Event] = {
     "attempt.replaying": _Event("onetake", "submitting", "sent again"),
     "attempt.replayed": _Event("provider", "doubt"),
     "attempt.looked_up": _Event("provider", "doubt", "looked up"),
-    "attempt.not_sent": _Event("provider", "over", "never left", bars={"onetake": "ready", "provider": ""}),
+    "attempt.not_sent": _Event("provider", "over", "not taken", bars={"onetake": "ready", "provider": ""}),
     "attempt.later": _Event("provider", "over", "not now", bars={"onetake": "ready", "provider": ""}),
     "attempt.refused": _Event("provider", "failed", "refused", bars={"onetake": "ready", "provider": ""}),
     "attempt.finished": _Event(

@@ -63,6 +63,6 @@ def list_unreachable(tx: Tx) -> list[Row]:
     return tx.all(
         f"SELECT p.provider, count(*) AS count, min(p.until) AS not_before FROM ({_PUT_OFF_STEPS}) p"
         " JOIN attempts a ON a.id = p.current_attempt_id WHERE a.state = 'not_sent'"
-        " AND a.error_code <> 'not_sent_given_up' GROUP BY p.provider ORDER BY p.provider",
+        " AND a.error_code NOT IN ('not_sent_given_up', 'not_sent_absent') GROUP BY p.provider ORDER BY p.provider",
         {"now": tx.now_us},
     )

@@ -106,7 +106,7 @@ async def test_a_parked_step_waits_for_a_person(shop: Shop) -> None:
 async def test_a_provider_is_unreachable_if_its_last_sends_never_left(shop: Shop) -> None:
     await shop.worker()
     until = shop.clock.now_us() + 3600 * SECOND
-    for key, code in (("a", "not_sent_connect_refused"), ("b", "not_sent_given_up")):
+    for key, code in (("a", "not_sent_connect_refused"), ("b", "not_sent_given_up"), ("c", "not_sent_absent")):
         attempt = await shop.submitting(await shop.order(key))
         await shop.do(attempts.advance, attempt, AttemptEvent.NEVER_LEFT, {"error_code": code})
         step = await shop.see(steps.get, attempt.step_id)
